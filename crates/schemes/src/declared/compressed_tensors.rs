@@ -239,7 +239,8 @@ const PRESETS: &[Preset] = &[
     ("W4A16_ASYM", Family::CtPackQuantized, packed(4, false)),
 ];
 
-/// The scheme of weights of a preset of compressed-tensors (`docs/spec/checkpoints.md §4.4`). Case does not matter.
+/// Finds the scheme by which a preset of compressed-tensors quantizes weights (`docs/spec/checkpoints.md §4.4`). Case does
+/// not matter.
 ///
 /// # Examples
 /// ```

@@ -9,7 +9,7 @@ use crate::files::convert::dequantize::values::original_shapes;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized};
 use crate::files::convert::job::TensorJob;
-use crate::files::convert::llamacpp::{self, StoredAs};
+use crate::files::convert::llamacpp::{self, StoredAs, is_always_f32};
 use crate::files::convert::options::Options;
 use crate::files::convert::plan::{Plan, ShardPlan};
 use crate::files::convert::planned::Planned;
@@ -31,7 +31,7 @@ use truecast_core::{DType, Layout};
 use truecast_io::folder::{Folder, Shard};
 use truecast_io::gguf::SPLIT;
 use truecast_io::{FileFormat, Tensor};
-use truecast_schemes::{Detection, Family, Group, Hyperparameters, Model, Nibbles, Outcome, Role, Scheme};
+use truecast_schemes::{Detection, Family, Group, Hyperparameters, Mixture, Model, Nibbles, Outcome, Role, Scheme};
 
 impl Plan {
     pub(crate) fn of_checkpoint(folder: Folder, dst: &Path, options: &Options) -> Result<Plan, Error> {
@@ -72,7 +72,8 @@ impl Plan {
         }
         let unquantized =
             Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
-        let is_fixed = |tensor: &Tensor| llamacpp.as_ref().is_some_and(|header| header.fixed.contains(&tensor.name));
+        let is_for_llamacpp = into == FileFormat::Gguf && Mixture::applies_to(&tensors);
+        let is_fixed = |tensor: &Tensor| is_for_llamacpp && is_always_f32(&tensor.name, &tensor.shape);
         let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| match group {
             None if is_fixed(tensor) => Eligibility::ByRule,
             None => Eligibility::in_container(FileFormat::Safetensors, tensor),
@@ -202,8 +203,9 @@ impl Plan {
             stored_as: llamacpp.as_ref().map(|header| header.stored_as.clone()).unwrap_or_default(),
             options: options.clone(),
         };
-        let has_names = llamacpp.is_some();
-        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors, has_names)).unwrap_or_default();
+        let is_renamed = llamacpp.is_some();
+        let of_gguf = plan.gguf().map(|new| gguf::warnings(&plan.folder, &new.tensors, is_renamed, is_for_llamacpp));
+        let of_gguf = of_gguf.unwrap_or_default();
         let of_gguf = [of_gguf, llamacpp.map(|header| header.warnings).unwrap_or_default()].concat();
         Ok(Plan { warnings: [plan.warnings, of_gguf].concat(), ..plan })
     }

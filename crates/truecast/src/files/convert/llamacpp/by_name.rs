@@ -2,7 +2,7 @@
 
 use super::arrangement::Arrangement;
 use super::hyperparameters::Dimensions;
-use super::names::{Numbers, Role, is_always_f32, left_out, role};
+use super::names::{Numbers, Role, is_always_f32, layer, left_out, role};
 use super::view::{Part, Piece, Target, Values};
 use super::{Item, Match};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,14 +15,7 @@ pub(super) fn targets(dimensions: Dimensions<'_>, all: Vec<Item>) -> Result<Matc
     let (mut later, mut all_parts) = (0, Vec::<(String, Vec<Part>)>::new());
     let mut places: HashMap<String, usize> = HashMap::new();
     for item in all {
-        let (results, Numbers { layer, expert }) = match role(architecture, &item.name) {
-            Role::Mapped(results, numbers) => (results, numbers),
-            Role::Computed | Role::OtherMode => continue,
-            Role::Unknown => {
-                return Err(format!("tensor {} is not known for architecture {architecture}", Escaped(&item.name)));
-            }
-        };
-        if layer.zip(dimensions.layers).is_some_and(|(layer, layers)| layer >= layers) {
+        if layer(&item.name).zip(dimensions.layers).is_some_and(|(layer, layers)| layer >= layers) {
             // DeepSeek stores layers that predict further tokens after the others.
             if architecture != "deepseek2" {
                 return Err(format!("tensor {} is of a layer beyond num_hidden_layers", Escaped(&item.name)));
@@ -30,6 +23,13 @@ pub(super) fn targets(dimensions: Dimensions<'_>, all: Vec<Item>) -> Result<Matc
             later += 1;
             continue;
         }
+        let (results, Numbers { expert, .. }) = match role(architecture, &item.name) {
+            Role::Mapped(results, numbers) => (results, numbers),
+            Role::Computed | Role::OtherMode => continue,
+            Role::Unknown => {
+                return Err(format!("tensor {} is not known for architecture {architecture}", Escaped(&item.name)));
+            }
+        };
         for (name, how) in results {
             // Dense weights of fused experts have one row for each input.
             let has_input_rows = matches!(item.values, Values::Plain(_));

@@ -108,6 +108,25 @@ impl Model {
         Ok(())
     }
 
+    /// Warns about layers that attend to a window of tokens where llama.cpp attends to all.
+    pub fn warning(&self) -> Result<Option<String>, CheckpointError> {
+        let fields = &self.fields;
+        let is_written = self.kind.rows.iter().any(|row| row.field == "sliding_window");
+        if is_written || fields.bool("use_sliding_window")? == Some(false) {
+            return Ok(None);
+        }
+        let layers = fields.needed_u32("num_hidden_layers")?;
+        let has_window = match fields.get("layer_types") {
+            Some(Value::Array(types)) => types.iter().any(|kind| kind == "sliding_attention"),
+            _ => fields.u32("max_window_layers")?.is_none_or(|first| first < layers),
+        };
+        let most = fields.needed_u32("max_position_embeddings")?;
+        let window = fields.u32("sliding_window")?.filter(|window| has_window && *window < most);
+        Ok(window.map(|window| {
+            format!("layers attend to {window} tokens, and in llama.cpp to all: longer texts give other results")
+        }))
+    }
+
     fn head_dim(&self) -> Result<u32, CheckpointError> {
         let fields = &self.fields;
         match fields.u32("head_dim")? {
@@ -193,6 +212,12 @@ fn derive(kind: &Kind, fields: &mut Fields) -> Result<(), CheckpointError> {
         None => {}
     }
     if kind.architecture == "deepseek2" {
+        // All groups of experts are one group, as llama.cpp wants it.
+        if fields.get("topk_group").is_some() && fields.get("topk_group") == fields.get("n_group") {
+            for name in ["n_group", "topk_group"] {
+                fields.values.insert(name.into(), 1.into());
+            }
+        }
         let rotated = fields.needed_u32("qk_rope_head_dim")?;
         let rank = fields.needed_u32("kv_lora_rank")?;
         let rest = fields.needed_u32("qk_nope_head_dim")?;

@@ -63,6 +63,7 @@ impl Reference {
             kv_heads: self.number("attention.head_count_kv").unwrap_or(heads),
             key_rows: key.saturating_sub(rotated),
             value_rows: self.number("attention.value_length_mla").unwrap_or(0),
+            layers: self.number("block_count"),
             ..Dimensions::default()
         }
     }

@@ -32,9 +32,9 @@ pub(crate) use back::restored;
 use fields::refused;
 use hyperparameters::Model;
 use like::Reference;
-use names::is_always_f32;
+pub(crate) use names::is_always_f32;
 use source::Files;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::Tensor;
@@ -47,8 +47,6 @@ use view::{Renamed, Target, Values};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Header {
     pub keys: Keys,
-    /// Names of tensors that keep type f32 unless a rule names them.
-    pub fixed: HashSet<Arc<str>>,
     /// Types of tensors unless an option chooses one.
     pub types: HashMap<Arc<str>, DType>,
     /// Form of each tensor in the source.
@@ -89,6 +87,7 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
             let files = Files::read(&folder)?;
             let model = Model::new(&files.config).map_err(failed)?;
             let mut found = of_model(&model, all).map_err(failed)?;
+            found.notes.extend(model.warning().map_err(failed)?);
             let mut keys = keys(&model, &files).map_err(failed)?;
             if let Some(name) = folder.path().file_name().and_then(|name| name.to_str()) {
                 keys.set("general.name", name);
@@ -98,10 +97,8 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
             (found, keys)
         }
     };
-    let fixed = targets.iter().filter(|target| is_always_f32(&target.tensor.name, &target.tensor.shape));
-    let fixed = fixed.map(|target| target.tensor.name.clone()).collect();
     let stored_as = stored_as(&targets);
-    let header = Header { keys, fixed, types: HashMap::new(), stored_as, dropped, warnings };
+    let header = Header { keys, types: HashMap::new(), stored_as, dropped, warnings };
     let folder = Renamed::new(folder, targets)?.into_folder()?;
     let found = Detection { groups: Vec::new(), ..contents.found };
     let contents = plain(&folder, contents.documents, found, header);

@@ -137,7 +137,12 @@ const QWEN_2: Kind = Kind {
     classes: &["Qwen2ForCausalLM"],
     rows: &[],
     tokens: Tokens::PiecesOrBytes,
-    defaults: || json!({"max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "num_key_value_heads": 32}),
+    defaults: || {
+        json!({
+            "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "num_key_value_heads": 32,
+            "use_sliding_window": false, "max_window_layers": 28
+        })
+    },
     ..LLAMA_3
 };
 
@@ -192,7 +197,12 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         model_type: "mistral",
         classes: &["MistralForCausalLM"],
-        defaults: || json!({"max_position_embeddings": 131_072, "rms_norm_eps": 1e-6, "num_key_value_heads": 8}),
+        defaults: || {
+            json!({
+                "max_position_embeddings": 131_072, "rms_norm_eps": 1e-6, "num_key_value_heads": 8,
+                "sliding_window": 4096
+            })
+        },
         ..LLAMA_3
     },
     QWEN_2,
@@ -202,7 +212,8 @@ pub(super) const KINDS: &[Kind] = &[
         classes: &["Qwen3ForCausalLM"],
         defaults: || {
             json!({
-                "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "num_key_value_heads": 32, "head_dim": 128
+                "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "num_key_value_heads": 32, "head_dim": 128,
+                "use_sliding_window": false, "max_window_layers": 28
             })
         },
         fixed: || json!({"hidden_act": "silu", "attention_bias": false}),
@@ -217,7 +228,8 @@ pub(super) const KINDS: &[Kind] = &[
         defaults: || {
             json!({
                 "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "num_key_value_heads": 4, "num_experts": 128,
-                "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": false
+                "num_experts_per_tok": 8, "moe_intermediate_size": 768, "norm_topk_prob": false,
+                "use_sliding_window": false
             })
         },
         fixed: || {

@@ -103,6 +103,11 @@ fn short(mut name: &str) -> &str {
     name
 }
 
+/// Number of the layer that a tensor of the source is part of.
+pub(super) fn layer(name: &str) -> Option<u64> {
+    short(name).strip_prefix("layers.")?.split('.').next()?.parse().ok()
+}
+
 /// Role of a tensor that a file of the language model does not hold.
 pub(super) fn left_out(architecture: &str, name: &str) -> Option<Role> {
     let short = short(name);
@@ -193,7 +198,8 @@ fn matched(pattern: &str, name: &str) -> Option<Numbers> {
     }
 }
 
-pub(super) fn is_always_f32(name: &str, shape: &[u64]) -> bool {
+/// Whether llama.cpp computes with a tensor as f32 only.
+pub(crate) fn is_always_f32(name: &str, shape: &[u64]) -> bool {
     shape.len() < 2 || ALWAYS_F32.iter().any(|end| name.ends_with(end))
 }
 

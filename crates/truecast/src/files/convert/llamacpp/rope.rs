@@ -37,6 +37,10 @@ impl Rope {
         let mut local = None;
         if kind.architecture == "gemma3" {
             let sliding = nested(&whole, "sliding_attention")?;
+            let name = if sliding.get("rope_type").is_some() { "rope_type" } else { "type" };
+            if sliding.text(name)?.is_some_and(|kind| kind != "default") {
+                return Err(sliding.unexpected(name, "default"));
+            }
             local = match sliding.f64("rope_theta")? {
                 Some(base) => Some(base),
                 None => Some(fields.f64("rope_local_base_freq")?.unwrap_or(BASE)),

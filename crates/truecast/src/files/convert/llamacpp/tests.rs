@@ -71,6 +71,39 @@ fn unknown_values_are_refused_by_name() {
 }
 
 #[test]
+fn windows_that_are_not_written_are_told() {
+    let full = ["full_attention", "full_attention"];
+    let cases = [
+        (json!({}), false),
+        (json!({"sliding_window": 8}), false),
+        (json!({"use_sliding_window": true, "sliding_window": 8}), false),
+        (json!({"use_sliding_window": true, "sliding_window": 8, "max_window_layers": 1}), true),
+        (json!({"use_sliding_window": true, "sliding_window": 8, "layer_types": full}), false),
+        (json!({"use_sliding_window": true, "sliding_window": 32768, "max_window_layers": 1}), false),
+        (json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"]}), true),
+        (json!({"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": null}), false),
+    ];
+    for (fields, expected) in cases {
+        let mut config = files().config;
+        config.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
+        let warning = Model::new(&config).and_then(|model| model.warning()).expect("a known model");
+        assert_eq!(warning.is_some(), expected, "{fields}: {warning:?}");
+    }
+}
+
+#[test]
+fn a_text_has_one_number() {
+    let mut files = files();
+    let tokenizer = files.tokenizer.as_mut().expect("it is there");
+    tokenizer["added_tokens"][0]["content"] = json!("ab");
+    let found = keys(&Model::new(&files.config).expect("a known model"), &files).expect("a known tokenizer");
+    let types = &value(&found, "tokenizer.ggml.token_type")[16..];
+    assert_eq!(types.iter().step_by(4).copied().collect::<Vec<_>>(), [1, 1, 3, 5, 5, 4, 5, 5]);
+    files.tokenizer.as_mut().expect("it is there")["added_tokens"][0]["content"] = json!("[PAD4]");
+    assert!(refusal(&files).contains("tokens 3 and 4 have the same text, \"[PAD4]\""), "{}", refusal(&files));
+}
+
+#[test]
 fn unknown_tokenizers_are_refused() {
     let cases = [
         ("/model/type", json!("Unigram"), "model.type is \"Unigram\""),
@@ -114,6 +147,11 @@ fn tensors_that_are_left_out_are_named() {
     let of = |architecture| Dimensions { architecture, ..Dimensions::default() };
     let said = |architecture, count| by_name::targets(of(architecture), all(count)).expect("targets").notes;
     assert_eq!(said("llama", 3), [""; 0]);
+    let all = ["embed_tokens.weight", "norm.weight", "layers.1.eh_proj.weight", "layers.1.mlp.gate.weight"];
+    let all = all.map(item).to_vec();
+    let latent = Dimensions { layers: Some(1), ..of("deepseek2") };
+    let [later] = &by_name::targets(latent, all).expect("targets").notes[..] else { panic!("one sentence") };
+    assert!(later.starts_with("2 tensors of layers that predict further tokens"), "{later}");
     let [encoder, head] = &said("gemma2", 4)[..] else { panic!("two sentences") };
     assert!(encoder.starts_with("1 tensor of encoders of images or sound"), "{encoder}");
     assert!(head.starts_with("1 tensor (first \"lm_head.weight\") left out"), "{head}");

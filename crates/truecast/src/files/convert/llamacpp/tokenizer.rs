@@ -60,8 +60,9 @@ impl<'a> Tokenizer<'a> {
             .collect::<Result<_, _>>()?;
         let entries = whole["added_tokens"].as_array().map_or(&[][..], Vec::as_slice);
         let added = |entry: &'a Value| {
-            let is_special = entry["special"] == true;
-            Some(Added { id: number(&entry["id"])?, text: entry["content"].as_str()?, is_special })
+            let (text, is_special) = (entry["content"].as_str()?, entry["special"] == true);
+            // A text of the vocabulary keeps its number.
+            Some(Added { id: number(texts.get(text).unwrap_or(&entry["id"]))?, text, is_special })
         };
         let added = entries
             .iter()

@@ -55,12 +55,20 @@ impl Vocabulary {
         self.texts.len()
     }
 
-    fn keys(&self, has_scores: bool, keys: &mut Keys) {
+    fn keys(&self, has_scores: bool, keys: &mut Keys) -> Result<(), CheckpointError> {
+        let mut numbers = HashMap::with_capacity(self.len());
+        for (number, text) in self.texts.iter().enumerate() {
+            if let Some(other) = numbers.insert(text, number) {
+                let text = shown(&text[..].into());
+                return Err(refused(format!("tokens {other} and {number} have the same text, {text}")));
+            }
+        }
         keys.set("tokenizer.ggml.tokens", &self.texts[..]);
         if has_scores {
             keys.set("tokenizer.ggml.scores", &self.scores[..]);
         }
         keys.set("tokenizer.ggml.token_type", &self.kinds[..]);
+        Ok(())
     }
 }
 
@@ -80,7 +88,7 @@ pub(super) fn keys(model: &Model, files: &Files, keys: &mut Keys) -> Result<(), 
         Some(file) if from != Tokens::Bytes => {
             let vocabulary = of_pieces(file, files, &config, size)?;
             named("llama", "default", keys);
-            vocabulary.keys(true, keys);
+            vocabulary.keys(true, keys)?;
         }
         _ => {
             let missing = || {
@@ -90,10 +98,10 @@ pub(super) fn keys(model: &Model, files: &Files, keys: &mut Keys) -> Result<(), 
             let tokenizer = Tokenizer::new(files.tokenizer.as_ref().ok_or_else(missing)?)?;
             if matches!(from, Tokens::Any | Tokens::Pieces) && tokenizer.is_of_pieces() {
                 named("llama", "default", keys);
-                of_tokenizer(&tokenizer, &config, size, true)?.keys(true, keys);
+                of_tokenizer(&tokenizer, &config, size, true)?.keys(true, keys)?;
             } else {
                 named("gpt2", &tokenizer.pre_tokenizer()?, keys);
-                of_tokenizer(&tokenizer, &config, size, false)?.keys(false, keys);
+                of_tokenizer(&tokenizer, &config, size, false)?.keys(false, keys)?;
                 keys.set("tokenizer.ggml.merges", &tokenizer.merges[..]);
                 limit = u32::MAX;
             }
