@@ -17,7 +17,7 @@ pub mod labels;
 mod left_open;
 pub mod list;
 mod patterns;
-mod promote;
+pub mod promote;
 mod provenance;
 mod report;
 mod rescale;

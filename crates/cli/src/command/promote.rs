@@ -170,7 +170,8 @@ fn to_json(before: Value, names: Names, inputs: (Input, Input), outcome: &Outcom
     row
 }
 
-fn system_to_json(system: System) -> Value {
+/// Name, version and mode of a system.
+pub fn system_to_json(system: System) -> Value {
     json!({ "system": system.name(), "version": system.version(), "mode": mode(system) })
 }
 

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::f64::consts::PI;
+use truecast::decimal::to_decimal;
 use truecast::exact::decode_float;
 use truecast::{Exact, FloatFormat, Kind};
 
@@ -37,7 +38,10 @@ pub fn answer(Asked { types, sigma }: &Asked) -> Result<Value, Failure> {
         match dtype.kind() {
             Kind::Float(f) => {
                 let normal = sigma.and_then(|sigma| loss(&f, sigma));
-                Ok(json!({ "name": dtype.name(), "binades": binades(&f), "normal": normal }))
+                let (sig, exp) = f.overflow_threshold();
+                let overflow = to_decimal(Exact::Finite { neg: false, sig, exp, sticky: false });
+                let binades = binades(&f);
+                Ok(json!({ "name": dtype.name(), "binades": binades, "overflow": overflow, "normal": normal }))
             }
             _ => Err(invalid(format_args!("{dtype} is not a floating-point type"))),
         }
@@ -47,12 +51,13 @@ pub fn answer(Asked { types, sigma }: &Asked) -> Result<Value, Failure> {
 }
 
 /// For each power of two from the smallest to the largest magnitude: the number of values from the power to the next,
-/// and half a step divided by the power, which bounds the relative error of rounding to nearest.
+/// and the largest relative error of rounding to nearest, which is that of the midpoint above the power.
 fn binades(f: &FloatFormat) -> Vec<Value> {
     let binade = |at: i32| {
         let last_values = (f.max_code() & ((1 << f.man_bits) - 1)) + 1;
         let values = if at == f.emax() { last_values } else { 1u64 << (at - step(f, at)) };
-        json!({ "exponent": at, "values": values, "relative_error": 2f64.powi(step(f, at) - at - 1) })
+        let half_step = 2f64.powi(step(f, at) - at - 1);
+        json!({ "exponent": at, "values": values, "relative_error": half_step / (1.0 + half_step) })
     };
     (f.quantum()..=f.emax()).map(binade).collect()
 }

@@ -3,6 +3,7 @@
 use super::cast::fields;
 use super::{code, invalid};
 use crate::failure::Failure;
+use crate::number::count;
 use crate::output::bits;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
         })
     };
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let [scale, global] = scales(&layout, &bytes);
+    let [scale, global] = scales(&layout, &bytes, values.as_deref());
     Ok(json!({
         "scheme": name, "elements": elements, "scale": scale, "global_scale": global, "bytes": hex, "order": order,
         "codes": (0..elements).map(element).collect::<Value>(), "fields": fields(layout.code_type())
@@ -79,7 +80,7 @@ fn bytes(text: &str, expected: usize) -> Result<Vec<u8>, Failure> {
     let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
     let digits = digits.ok_or_else(|| invalid("the bytes are not pairs of hexadecimal digits"))?;
     let bytes: Vec<u8> = digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect();
-    let wrong = || invalid(format_args!("{} bytes; the block has {expected}", bytes.len()));
+    let wrong = || invalid(format_args!("{}; the block has {expected}", count(bytes.len() as u64, "byte")));
     if bytes.len() == expected { Ok(bytes) } else { Err(wrong()) }
 }
 
@@ -132,8 +133,8 @@ fn place(layout: &Layout, bytes: &[u8], at: u64) -> Place {
     }
 }
 
-/// Scale of the block and global scale.
-fn scales(layout: &Layout, bytes: &[u8]) -> [Value; 2] {
+/// Scale of the block and global scale; `None` for values if the bytes were given.
+fn scales(layout: &Layout, bytes: &[u8], values: Option<&[u32]>) -> [Value; 2] {
     let parts = parts(layout, bytes);
     let scale = |code: Code, stored: u64, rule: &str| {
         let kind = if let Code::Float(dtype) = code { dtype } else { layout.code_type() };
@@ -148,10 +149,11 @@ fn scales(layout: &Layout, bytes: &[u8]) -> [Value; 2] {
             let global = planes.global.map_or(Value::Null, |global| {
                 let stored = parts.global.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
                 let divides = global.rule == GlobalRule::Divide;
-                let rule = if divides { "the scale is divided by it" } else { "the scale is multiplied by it" };
-                scale(Code::Float(DType::F32), stored, rule)
+                let factor = if divides { "2688 / the largest magnitude" } else { "the largest magnitude / 2688" };
+                let use_of = if divides { "the scale is divided by it" } else { "the scale is multiplied by it" };
+                scale(Code::Float(DType::F32), stored, &format!("{factor} of the tensor; {use_of}"))
             });
-            [scale(planes.scales.plane.code, stored, rule(&planes)), global]
+            [scale(planes.scales.plane.code, stored, rule(&planes, values)), global]
         }
         coding => {
             let is_q8_0 = matches!(coding, Coding::Blocks { block: BlockType::Q8_0, .. });
@@ -162,9 +164,19 @@ fn scales(layout: &Layout, bytes: &[u8]) -> [Value; 2] {
     }
 }
 
-fn rule(planes: &Planes) -> &'static str {
+fn rule(planes: &Planes, values: Option<&[u32]>) -> &'static str {
     match (planes.scales.plane.code, planes.global) {
-        (Code::Float(DType::F8E8M0), _) => "a power of two from the largest magnitude",
+        _ if values.is_some_and(|values| values.iter().all(|bits| bits << 1 == 0)) => {
+            "the scheme's scale for a block of zeros"
+        }
+        (Code::Float(DType::F8E8M0), _) => {
+            "the power of two below the largest magnitude, or the one above it if the magnitude is at least 1.75 times \
+             the power, / 4: the rule \"even\"; OCP's rule \"floor\" always takes the one below"
+        }
+        (_, Some(_)) if values.is_some() => {
+            "the largest magnitude / 6, times the global scale, rounded: 448 here, where the block is the whole tensor; \
+             type bytes to see another"
+        }
         (_, Some(_)) => "the largest magnitude / 6, times the global scale, rounded",
         (_, None) if matches!(planes.codes.code, Code::Int(_)) => "the largest magnitude / 7.5, rounded",
         (_, None) => "the largest magnitude / the largest value of a code, rounded",

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
+use truecast::DType;
 use truecast::header::{Outline, Read, Start, read};
 
 #[derive(Deserialize)]
@@ -39,12 +40,12 @@ pub fn to_json(outline: &Outline, name: &str) -> Value {
         let [source, result, report] = [name, &result, &report].map(quoted);
         format!("truecast {job} {source} {result}{scheme} --report {report}")
     };
-    let types: BTreeMap<&str, u64> = tensors.iter().fold(BTreeMap::new(), |mut types, tensor| {
-        *types.entry(tensor.dtype.as_str()).or_default() += tensor.bytes;
+    let types: BTreeMap<String, u64> = tensors.iter().fold(BTreeMap::new(), |mut types, tensor| {
+        *types.entry(type_name(&tensor.dtype)).or_default() += tensor.bytes;
         types
     });
-    let most = types.iter().max_by_key(|(_, bytes)| **bytes).map(|(dtype, _)| dtype.to_lowercase());
-    let unscaled = most.filter(|dtype| schemes.is_empty() && dtype.starts_with("f8_"));
+    let most = types.iter().max_by_key(|(_, bytes)| **bytes).map(|(dtype, _)| dtype.clone());
+    let unscaled = most.filter(|dtype| schemes.is_empty() && dtype.starts_with("f8e"));
     let command = match (*format, schemes.is_empty()) {
         ("config.json", _) => "truecast inspect FOLDER".into(),
         (_, is_plain) if *is_inferred || (is_plain && !warnings.is_empty()) => {
@@ -55,8 +56,21 @@ pub fn to_json(outline: &Outline, name: &str) -> Value {
         (_, true) => line("quantize", "-fp8.safetensors", " fp8"),
         (_, false) => line("dequantize", "-bf16.safetensors", ""),
     };
+    let listed: Vec<Value> = tensors
+        .iter()
+        .map(|tensor| {
+            let mut listed = json!(tensor);
+            listed["dtype"] = json!(type_name(&tensor.dtype));
+            listed
+        })
+        .collect();
     json!({
-        "format": format, "scheme": schemes.join(", "), "unscaled": unscaled, "tensors": tensors, "metadata": metadata,
+        "format": format, "scheme": schemes.join(", "), "unscaled": unscaled, "tensors": listed, "metadata": metadata,
         "parameters": parameters, "bytes": bytes, "bits_per_weight": bits, "warnings": warnings, "command": command
     })
+}
+
+/// Name of an element type, or of a type that only the file's format has, such as `q8_0`.
+fn type_name(own: &str) -> String {
+    DType::parse(own).map_or_else(|_| own.to_lowercase(), |dtype| dtype.name().into())
 }

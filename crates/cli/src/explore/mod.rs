@@ -8,6 +8,7 @@ mod promotion;
 mod staircase;
 mod why;
 
+use crate::command::explain::not_a_number;
 use crate::command::{differ, formats};
 use crate::failure::Failure;
 use crate::number_format::NumberFormat;
@@ -88,7 +89,8 @@ fn code(text: &str, dtype: DType) -> Result<u64, Failure> {
 fn nearest(text: &str, dtype: DType) -> Result<u64, Failure> {
     match read(text.trim()) {
         Ok(Literal::Number(value)) => Ok(encode(dtype, &CastPolicy::IEEE, value).code.unwrap_or_default()),
-        _ => Err(invalid(format_args!("{text:?} is not a number, such as 0.3 or 1/3"))),
+        Err(error) => Err(not_a_number(text, error)),
+        Ok(Literal::Code(_)) => Err(invalid(format_args!("{text:?} is not a number, such as 0.3 or 1/3"))),
     }
 }
 

@@ -63,13 +63,18 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
     let modes = RoundingMode::ALL.into_iter().filter(|mode| scale32 || *mode != RoundingMode::Double);
     let specs = modes.map(resolved).collect::<Result<Vec<_>, _>>()?;
     let row = |value: i64| {
+        let holds_value = (input.min()..=input.max()).contains(&value.into());
         let exact = exact(asked, multiplier, shift, value);
         let mut row = json!({ "input": value, "exact": exact, "single": null, "double": null, "inexact": null });
-        let holds_value = (input.min()..=input.max()).contains(&value.into());
+        if !holds_value {
+            row["why"] = json!(format!("{value} is not a value of {from}"));
+        }
         for spec in specs.iter().filter(|_| holds_value) {
             let code = input.code(value.into());
-            let result = spec.rescale_one(0, code).ok();
-            row[spec.rounding.name()] = json!(result.map(|result| output.value(result.code) as i64));
+            match spec.rescale_one(0, code) {
+                Ok(result) => row[spec.rounding.name()] = json!(output.value(result.code) as i64),
+                Err(requirement) => row["why"] = json!(requirement.to_string()),
+            }
             if spec.rounding == RoundingMode::Inexact {
                 row["permitted"] = json!(inexact_interval(spec, 0, code, Bound::Released).ok());
             }

@@ -22,6 +22,7 @@ use crate::policy::PolicyArgs;
 pub use distinct::{Distinct, results};
 use serde_json::{Value, json};
 use source::Source;
+pub use source::not_a_number;
 use truecast::decimal::to_decimal;
 use truecast::exact::{RandomBits, decode};
 use truecast::explain::{
@@ -101,7 +102,7 @@ fn explained(args: &Question, asked: Asked) -> Result<(Source, Explanation), Fai
         DType::String => {
             let everything = matches!(asked, Asked::Everything);
             let explained = explain_text(args.value.as_bytes(), args.to, asked.interpretations(args));
-            let mut explained = explained.map_err(|e| source::not_a_number(&args.value, e))?;
+            let mut explained = explained.map_err(|e| not_a_number(&args.value, e))?;
             if everything {
                 explained.absent = absent(args.from, args.to);
             }

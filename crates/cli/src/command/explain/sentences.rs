@@ -3,6 +3,7 @@
 use super::source::Source;
 use super::{Question, code_text};
 use crate::exact_decimal;
+use crate::number::count;
 use crate::output::bits;
 use crate::policy::PolicyArgs;
 use truecast::decimal::to_decimal;
@@ -259,11 +260,11 @@ fn nan(source: &Decoded, to: DType) -> String {
     let Some(parts) = source.nan() else { return String::new() };
     let what = match parts.is_quiet {
         Some(quiet) => format!(
-            "a {} NaN, sign {}, payload {:#x} of {} bits",
+            "a {} NaN, sign {}, payload {:#x} of {}",
             if quiet { "quiet" } else { "signaling" },
             parts.neg as u8,
             parts.payload,
-            parts.payload_bits
+            count(parts.payload_bits.into(), "bit")
         ),
         None => format!("a NaN, sign {}; {} has no payload", parts.neg as u8, source.dtype),
     };
@@ -281,12 +282,11 @@ fn in_float(source: &Decoded, to: DType, f: &FloatFormat, is_quiet: Option<bool>
     let code = bits(f.nan_code()?, to.code_bits());
     let sign = if f.signed && f.has_negative_zero() { "its sign is kept" } else { "its sign is lost" };
     let kept = u32::from(f.man_bits).saturating_sub(1).min(source.nan().map_or(0, |n| n.payload_bits));
+    let kept = count(kept.into(), "bit");
     Some(match (f.inf_code(), is_quiet) {
         (Some(_), Some(quiet)) => {
             let quieted = if quiet { "" } else { "it becomes quiet; " };
-            format!(
-                "{quieted}{sign}, and the leading {kept} bits of the payload, unless a specification says otherwise"
-            )
+            format!("{quieted}{sign}, and the leading {kept} of the payload, unless a specification says otherwise")
         }
         _ => format!("it becomes the NaN {code} of {to}: {sign}, the payload is lost"),
     })

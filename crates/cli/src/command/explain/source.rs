@@ -21,8 +21,15 @@ pub struct Source {
 
 pub fn not_a_number(text: &str, error: impl Display) -> Failure {
     let failure = failure!(InvalidValue, "{text:?} is not a number: {error}");
-    // A decimal comma, or the suffix of a type in C and Rust.
+    // Commas between groups of three digits, or a decimal comma, or the suffix of a type in C and Rust.
     let meant = text.replace(',', ".");
+    let whole = text.replace(',', "");
+    let is_grouped = text.contains(',')
+        && text.split(',').skip(1).all(|group| group.split('.').next().is_some_and(|digits| digits.len() == 3));
+    if is_grouped && read(&whole).is_ok() {
+        let or = if read(&meant).is_ok() { format!(" or {meant}") } else { String::new() };
+        return failure.with_hint(&format!("write {whole}{or}"));
+    }
     let meant = meant.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     if text != meant && !text.starts_with("0x") && read(meant).is_ok() {
         return failure.with_hint(&format!("write {meant}")).mended(Mend::replace(text, meant));
