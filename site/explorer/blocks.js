@@ -5,13 +5,16 @@
     "0.25,-0.6,0.04,0.97,-0.17,0.33,-0.82,0.09,0.58,-0.21,0.14,-0.45,0.7,-0.03,0.38,-0.66").split(",");
   const SAMPLES = { weights: WEIGHTS, "one outlier": WEIGHTS.with(5, "-40"),
     ramp: WEIGHTS.map((_, index) => String((index - 8) / 4)), zeros: WEIGHTS.map(() => "0") };
+  // A comma within a value, which the engine refuses, does not separate values.
+  const join = (values) => values.map((value) => value.replaceAll(",", "%2C")).join(",");
+  const parts = (text) => text.split(",").map((value) => value.replaceAll("%2C", ","));
 
   function build({ picture, controls, title, reason, ...page }) {
     page.choice("scheme", "Scheme", ["mxfp4", "nvfp4", "fp8", "int4", "q4_0", "q8_0"], { bytes: "" });
     const hex = page.add("Bytes (hexadecimal)", input({ "aria-describedby": "error-blocks",
       oninput: () => change({ bytes: hex.value.replace(/\s/g, "") }, true) }), "field grow");
     controls.after(el("p", { class: "samples" }, "Fill with ", Object.entries(SAMPLES).map(([name, values]) =>
-      [button(name, () => change({ values: values.join(","), bytes: "" })), " "])));
+      [button(name, () => change({ values: join(values), bytes: "" })), " "])));
     const scales = el("div", { class: "scales" });
     const order = el("p", { class: "note" });
     const strip = el("ol", { class: "strip", "aria-label": "Bytes of the block" });
@@ -29,8 +32,8 @@
     }
 
     function edit() {
-      const values = shown.map(({ field }) => field.value.trim().replace("−", "-") || "0");
-      change({ values: [...values, ...hidden].join(","), bytes: "" }, true);
+      const values = shown.map(({ field }) => hyphen(field.value.trim()) || "0");
+      change({ values: join([...values, ...hidden]), bytes: "" }, true);
     }
 
     function makeCard(index) {
@@ -52,7 +55,7 @@
 
     function showStrip({ bytes, codes }, own) {
       const holders = new Map(codes.map(({ byte, bit, bits: code }, index) =>
-        [`${byte}:${code.length > 4 ? "" : bit}`, index]));
+        [`${byte}:${code.length > 3 ? "" : bit}`, index]));
       const pairs = bytes.match(/../g) ?? [];
       const part = (text, element, kind) => el("span", element === undefined ? {} : lights(element),
         el("b", { text }), el("small", { text: element ?? kind }));
@@ -87,11 +90,11 @@
       showStrip(answer, own);
       if (document.activeElement !== hex) hex.value = answer.bytes.replace(/(..)(?=.)/g, "$1 ");
       showCards(elements);
-      const typed = state.bytes ? [] : state.values.split(",");
+      const typed = state.bytes ? [] : parts(state.values);
       hidden = typed.slice(elements);
       codes.forEach((each, index) => {
         const { field, code, sum, error } = shown[index];
-        if (document.activeElement !== field) field.value = typed[index] ?? each.input ?? brief(each.decoded, 6, 9);
+        if (document.activeElement !== field) field.value = typed[index] ?? each.input ?? each.decoded;
         code.replaceChildren(bits(each.bits, answer.fields, null, false));
         sum.replaceChildren(`${brief(each.value, 5, 8)} ${factors.join("\n")}\n= `,
           el("strong", { text: brief(each.decoded, 6, 9), title: each.decoded }));
@@ -102,10 +105,10 @@
 
     return (state) => page.settle(async () => {
       const { scheme, bytes } = state;
-      const given = bytes ? { bytes } : { values: state.values.split(",") };
+      const given = bytes ? { bytes } : { values: parts(state.values) };
       return { answer: await ask({ ask: "block", scheme, ...given }), state };
     }, show);
   }
 
-  view("blocks", "Blocks", { scheme: "mxfp4", values: WEIGHTS.join(","), bytes: "" }, build);
+  view("blocks", "Blocks", { scheme: "mxfp4", values: join(WEIGHTS), bytes: "" }, build);
 }

@@ -3,8 +3,19 @@
 {
   const SAMPLES = ["465", "448", "464", "0.1", "0.0009", "1e9", "-0", "inf", "nan"];
   const finite = (text) => text !== "open" && Number.isFinite(Number(text));
-  const say = (answer) => (answer.bits === null ? "left open" : brief(answer.value));
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+  // As many digits as tell the values of the shown answer apart.
+  let digits = 8;
+  const exact = (text) => cut(text, digits);
+  const say = (answer) => (answer.bits === null ? "left open" : exact(answer.value));
+
+  function digitsApart({ source, neighbors: { below, above, beyond, midpoint, threshold }, answers }) {
+    const texts = new Set([source.exact, midpoint, threshold, ...[below, above, beyond, ...answers]
+      .map((each) => each?.value)].filter(Boolean));
+    let number = 8;
+    while (number < 40 && new Set([...texts].map((text) => cut(text, number))).size < texts.size) number += 1;
+    return number;
+  }
 
   // What the bits of a float say: sign, power of two and significand, read off the fields.
   function reading(code, fields, bias) {
@@ -14,28 +25,33 @@
     const subnormal = exponent === 0 && part.significand;
     const from = subnormal ? 1 : exponent;
     const sign = part.sign === "1" ? "−1" : "+1";
+    const significand = (fraction + (subnormal ? 0 : 1)).toFixed(52).replace(/\.?0+$/, "");
     return [`= ${sign} × 2`, el("sup", { text: `${from}−${bias} = ${minus(from - bias)}` }),
-      ` × ${String(fraction + (subnormal ? 0 : 1)).slice(0, 18)} ${subnormal ? "(subnormal) " : ""}`];
+      ` × ${cut(significand, 16)} ${subnormal ? "(subnormal) " : ""}`];
   }
 
   function verdict({ neighbors: near, to, source, answers, destination }) {
-    const value = brief(source.exact, 17, 22);
+    const value = exact(source.exact);
     if (near.side === "exact") return `${value} is a value of ${to}: no rounding is needed.`;
-    if (near.side === "none" || !(near.beyond || (near.below && near.above))) return sentence(near.decision);
+    if (near.side === "none" || !(near.beyond || (near.below && near.above))) {
+      const lacksSubject = /^(negative|between|beyond)/.test(near.decision);
+      return sentence(lacksSubject ? `${value} is ${near.decision}` : near.decision);
+    }
     if (near.beyond) {
       const whole = destination.fields.length === 1;
-      const beyond = brief(near.beyond.value);
+      const beyond = exact(near.beyond.value);
       const edge = near.below ?? near.above;
-      const last = `${brief(edge.value)}, the last ${whole ? "" : "finite "}value of ${to}`;
+      const last = `${exact(edge.value)}, the last ${whole ? "" : "finite "}value of ${to}`;
       const [size, middle, end] = [source.exact, near.midpoint, near.beyond.value].map((text) => Math.abs(text));
       if (size < middle) return `${value} is beyond ${last}, but nearer to it than to ${beyond}. It rounds back.`;
       if (whole && size >= end) return `${value} is out of range: it is beyond ${last}.`;
-      const where = size === middle ? "is exactly the midpoint" : `is past ${brief(near.midpoint)}, the midpoint`;
+      const where = size === middle ? "is exactly the midpoint" : `is past ${exact(near.midpoint)}, the midpoint`;
+      const differ = answers.filter(({ bits: code }) => code).length > 1;
       return `${value} ${where} between ${last}, and ${beyond}, which ${to} does not have. ` +
         (whole ? "Truncated, it stays; rounded to nearest, it overflows."
-          : `So it overflows${answers.length > 1 ? ", and the specifications part ways" : ""}.`);
+          : `So it overflows${differ ? ", and the specifications part ways" : ""}.`);
     }
-    const between = `${value} lies between ${brief(near.below.value)} and ${brief(near.above.value)}`;
+    const between = `${value} lies between ${exact(near.below.value)} and ${exact(near.above.value)}`;
     if (near.decision.startsWith("toward zero")) {
       return `${between}. ${sentence(capital(near.decision.replace(/0x[0-9a-f]+ = /g, "")))}`;
     }
@@ -43,13 +59,27 @@
     return `${between}, nearer to the ${near.side === "below" ? "lower" : "upper"}.`;
   }
 
-  // The value, which stays within the picture at its ends.
-  const inside = (x, y, text, width) => (x < 70 ? words(x - 8, y, text, "value", "start")
-    : x > width - 70 ? words(x + 8, y, text, "value", "end") : words(x, y, text, "value"));
+  const sizeOf = (text, kind) => text.length * (kind === "value" ? 9.1 : 7.9);
+  // A label that stays within the picture at its ends.
+  const inside = (x, y, text, width, kind) =>
+    words(clamp(x, sizeOf(text, kind) / 2 + 1, width - sizeOf(text, kind) / 2 - 1), y, text, kind);
+
+  // Labels beside each other: one that would touch an earlier one is left out.
+  function row(y, labels) {
+    const taken = [];
+    return labels.map(([x, text, anchor = "middle", kind = ""]) => {
+      const from = x - sizeOf(text) * { start: 0, middle: 0.5, end: 1 }[anchor];
+      const to = from + sizeOf(text);
+      if (taken.some(([first, last]) => from < last + 8 && to > first - 8)) return null;
+      taken.push([from, to]);
+      return words(x, y, text, kind, anchor);
+    });
+  }
 
   // The whole range of the destination, by magnitude, with the place of the value.
   function paintRange({ answer, format }, width) {
-    const last = special(format, "largest_finite", "largest");
+    const { value: lastText } = format.special.largest_finite ?? format.special.largest;
+    const last = Number(lastText);
     const first = Math.max(special(format, "smallest_subnormal", "smallest_normal", "one_unit", "smallest"), 0) || 1;
     const value = Math.abs(answer.source.exact);
     const low = Math.log2(first);
@@ -58,21 +88,21 @@
     const x = (at) => left + ((Math.log2(at) - low) / (high - low)) * (right - left);
     const zone = (kind, from, to) => rect(`zone ${kind}`, from, y, to - from, 14);
     const parts = [zone("under", 0, left), zone("normal", left, right), zone("over", right, width)];
+    const labels = [[right, cut(lastText), "end", "strong"], [8, "toward 0", "start"], [width - 8, "too large", "end"]];
+    if (low <= 0 && high >= 0) labels.push([x(1), "1"]);
     if (format.special.smallest_subnormal) {
       const normal = x(special(format, "smallest_normal"));
       parts.push(zone("subnormal", left, normal));
-      if (normal - left > 90) parts.push(words((left + normal) / 2, y + 31, "subnormal"));
+      if (normal - left > 90) labels.push([(left + normal) / 2, "subnormal"]);
     }
     if ((right - left) / (high - low) > 4) {
       parts.push(...marks(low, high, Infinity).map((at) => path("notch", `M${x(2 ** at)} ${y + 9}v5`)));
     }
-    parts.push(words(8, y + 31, "toward 0", "", "start"), words(width - 8, y + 31, "too large", "", "end"),
-      words(right, y + 31, brief(String(last)), "strong", "end"));
-    if (x(1) > left + 90 && x(1) < right - 60) parts.push(words(x(1), y + 31, "1"));
+    parts.push(row(y + 31, labels));
     if (value > 0) {
       const at = clamp(x(value), 12, width - 12);
       parts.push(path("ink", `M${at - 6} ${y - 13}h12l-6 9z`), path("stem", `M${at} ${y - 4}v18`),
-        inside(at, y - 19, brief(answer.source.exact), width));
+        inside(at, y - 19, exact(answer.source.exact), width, "value"));
     }
     return { height: y + 38, parts };
   }
@@ -81,10 +111,10 @@
   function paintGap(answer, width) {
     const { neighbors: near, source, to } = answer;
     const label = `Number line. ${verdict(answer)}`;
-    const tick = (x, y, kind, text, detail) => [path(`tick ${kind}`, `M${x} ${y - 10}v20`),
-      words(x, y + 30, text, kind || "strong"), words(x, y + 46, detail, "detail")];
+    const tick = (x, y, kind, text, detail, drop = 0) => [path(`tick ${kind}`, `M${x} ${y - 10}v${20 + drop}`),
+      inside(x, y + 30 + drop, text, width, kind || "strong"), inside(x, y + 46 + drop, detail, width, "detail")];
     if (near.side === "exact") {
-      const parts = [path("axis", `M0 24H${width}`), tick(width / 2, 24, "", brief(source.exact), `a value of ${to}`)];
+      const parts = [path("axis", `M0 24H${width}`), tick(width / 2, 24, "", exact(source.exact), `a value of ${to}`)];
       return { height: 78, parts, label };
     }
     const [low, high] = [near.below, near.above].map((each) => (each ?? near.beyond)?.value);
@@ -100,10 +130,11 @@
     if (near.beyond) parts.push(rect("beyond", overLow ? 0 : left, y - 16, overLow ? right : width - left, 32));
     parts.push(path("axis", `M0 ${y}H${width}`));
     for (const [at, own, value] of [[left, near.below, low], [right, near.above, high]]) {
-      parts.push(tick(at, y, own ? "" : "absent", brief(value), own?.bits ?? (narrow ? "absent" : `not in ${to}`)));
+      parts.push(tick(at, y, own ? "" : "absent", exact(value), own?.bits ?? (narrow ? "absent" : `not in ${to}`)));
     }
     const middle = left + (right - left) * (threshold ? among(threshold) : 0.5);
-    parts.push(tick(middle, y, "middle", brief(near.midpoint ?? threshold), threshold ? "threshold" : "midpoint"),
+    const drop = narrow ? 38 : 0; // below the labels of the neighbors
+    parts.push(tick(middle, y, "middle", exact(near.midpoint ?? threshold), threshold ? "threshold" : "midpoint", drop),
       path("stem", `M${x} 26V${y}`));
     answer.answers.forEach((each, index) => {
       const lane = 44 + index * 26;
@@ -114,19 +145,15 @@
       if (target === null) parts.push(draw("circle", { class: "ink", cx: end, cy: lane, r: 4 }));
       else parts.push(path("fall", `M${end} ${lane}V${y - 10}`), path("ink", `M${end} ${lane}l${back ? 9 : -9}-5v10z`));
       const text = `${say(each)} · ${plural(each.labels.length, "name")}`;
-      const fits = (back ? end : width - end) > text.length * 8 + 14;
+      const fits = (back ? end : width - end) > sizeOf(text) + 14;
       parts.push(fits && back ? words(end - 8, lane + 4, text, "lane", "end")
         : fits ? words(end + 10, lane + 4, text, "lane", "start")
-          : back ? words(end + 12, lane - 6, text, "lane", "start")
-            : target === null && x + text.length * 8 < width ? words(x + 8, lane - 6, text, "lane", "start")
-              : words(end - 12, lane - 6, text, "lane", "end"));
+          : inside((x + end) / 2, lane - 6, text, width, "lane"));
     });
-    const short = brief(source.exact);
-    const same = [low, high].some((each) => Number(each) === Number(short.replace("−", "-")));
     const far = place > 1.35 || place < -0.35 ? " (far beyond)" : "";
     parts.push(path("ink", `M${x} ${y - 8}l8 8l-8 8l-8 -8z`),
-      inside(x, 18, (same ? brief(source.exact, 17, 22) : short) + far, width));
-    return { height: y + 54, parts, label };
+      inside(x, 18, exact(source.exact) + far, width, "value"));
+    return { height: y + 54 + drop, parts, label };
   }
 
   function build(page) {
@@ -151,7 +178,8 @@
     const answers = el("div", { class: "answers" });
     headline.append(tally);
     picture.append(el("div", { class: "bitrow" }, source, el("div", { class: "under" }, meaning, steps)),
-      rangePart, gapPart, el("h2", { text: "Answers, rarest first" }), answers);
+      rangePart, gapPart, el("h2", { text: "Answers, rarest first. A name is a specification or program, and its options." }),
+      answers);
     roving(source, () => [...source.querySelectorAll("button")]);
     const opened = new Set();
 
@@ -169,8 +197,8 @@
       const sum = bias !== undefined && finite(given.exact) && Number(given.exact) !== 0
         ? reading(given.bits, given.fields, bias) : "";
       meaning.replaceChildren(el("code", { text: given.bits }), " ", ...sum, "= ",
-        el("strong", { text: brief(given.exact, 17, 40), title: given.exact }),
-        given.rounded ? el("span", { class: "note", text: `, the ${from} nearest to ${brief(value, 8, 20)}` }) : "");
+        el("strong", { text: given.nan?.negative ? NAMED["-nan"] : cut(given.exact, 40, 60), title: given.exact }),
+        given.rounded ? el("span", { class: "note", text: `, the ${from} nearest to ${cut(value)}` }) : "");
       steps.replaceChildren(...[["previous", "◂ previous"], ["next", "next ▸"]].map(([key, text]) =>
         button(text, () => change({ value: given[key].bits }, true),
           { title: `The ${key} value of ${from}`, disabled: given[key] === null })));
@@ -180,14 +208,16 @@
     function showAnswer({ bits: code, value, labels, why, clauses }, fields, everyone) {
       const key = code ?? "open";
       return el("article", { class: "answer" },
-        el("div", { class: "result" }, el("h3", { text: say({ bits: code, value }), title: value }),
+        el("div", { class: "result" }, el("h3", { text: say({ bits: code, value }) }),
           el("code", { text: code ?? "any code is allowed" })),
         code ? bits(code, fields, null, false) : el("div", { class: "bits none", text: "no bits are promised" }),
         el("div", {}, el("p", { class: "share" }, el("b", { text: labels.length }), ` of ${everyone} names. `,
-          el("span", { text: sentence(capital(why.join("; or "))) })),
+          el("span", { text: sentence(capital(why.join("; or "))) }),
+          code && say({ bits: code, value }).includes("…") ? ` Its value is ${cut(value, Infinity)}.` : ""),
           el("details", { open: opened.has(key),
             ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)) },
-          el("summary", {}, el("span", { class: "names" }, labels.map((text) => [el("span", { text }), " "])),
+          el("summary", {}, el("span", { class: "names" }, clauses.map(({ name, newest }, index) =>
+            [el("span", { text: newest ? `${name} (newest: ${newest})` : labels[index] }), " "])),
             el("span", { class: "more", text: clauses.length === 1 ? "clause" : "clauses" })),
           el("dl", {}, clauses.map(({ name, clause, newest }) => [
             el("dt", {}, name, newest ? ` (older; the newest is ${newest})` : ""),
@@ -198,12 +228,15 @@
       const common = [...answer.answers].sort((a, b) => b.labels.length - a.labels.length);
       const everyone = common.reduce((sum, each) => sum + each.labels.length, 0);
       if (!everyone) throw new Refusal(`no name converts ${answer.from} to ${answer.to}`);
-      const told = common.filter((each) => each.bits !== null || each.labels.length * 2 >= everyone).map(say);
+      digits = digitsApart(answer);
+      const untold = common.find((each) => each.bits === null && each.labels.length * 2 < everyone);
+      const told = common.filter((each) => each !== untold).map(say);
       const last = told.pop();
-      title.replaceChildren(el("span", { class: "dim", text: `${answer.from} ` }), brief(answer.value, 10, 24),
+      title.replaceChildren(el("span", { class: "dim", text: `${answer.from} ` }), cut(answer.value, 10, 24),
         el("span", { class: "dim", text: ` as ${answer.to} is ` }),
         el("strong", { text: told.length ? `${told.join(", ")} or ${last}` : last }));
-      reason.textContent = verdict(answer) + (common.length === 1 ? " All names agree." : "");
+      reason.textContent = verdict(answer) + (common.length === 1 ? " All names agree." : "") +
+        (untold ? ` ${plural(untold.labels.length, "name leaves", "names leave")} the result open.` : "");
       tally.replaceChildren(...common.map((each) => {
         const part = el("span", { class: each.bits === null ? "open" : null }, el("b", { text: say(each) }),
           ` ${plural(each.labels.length, "name")}`);
@@ -213,10 +246,11 @@
       tally.hidden = common.length === 1;
       showSource(answer, formats.from.bias);
       rangeTitle.textContent = `Where it lies in ${answer.to}, by magnitude: each mark is twice the one before`;
-      const { exact } = answer.source;
-      rangePart.hidden = exact === "NaN" || formats.to.kind === "code book" ||
+      const { source: { exact: value }, neighbors: { below, above, beyond } } = answer;
+      const signless = formats.to.sign_bits === 0 || formats.to.kind === "unsigned integer";
+      rangePart.hidden = value === "NaN" || formats.to.kind === "code book" || (signless && value.startsWith("-")) ||
         !special(formats.to, "largest_finite", "largest");
-      gapPart.hidden = exact === "NaN" || !(answer.neighbors.below ?? answer.neighbors.above);
+      gapPart.hidden = value === "NaN" || !(beyond || (below && above));
       if (!rangePart.hidden) range.show({ answer, format: formats.to });
       if (!gapPart.hidden) gap.show(answer);
       answers.replaceChildren(...common.reverse().map((each) => showAnswer(each, answer.destination.fields, everyone)));

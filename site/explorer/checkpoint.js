@@ -165,7 +165,7 @@
       types.replaceChildren(...sizes.sort((a, b) => b[1] - a[1]).map(([name, size]) => {
         const bar = el("i");
         bar.style.width = share(size, whole);
-        return el("p", {}, el("b", { text: name.toLowerCase() }), el("span", { class: "bar" }, bar),
+        return el("p", {}, el("b", { text: name }), el("span", { class: "bar" }, bar),
           el("span", { text: `${bytes(size)}, ${share(size, whole)}` }));
       }));
     }
@@ -212,7 +212,7 @@
       const kept = groups(tensors.filter((each) => !module || `${each.name}.`.startsWith(`${module}.`)));
       tensorsTitle.textContent = `Tensors${module ? ` of ${module}` : ""}, largest group first`;
       const rows = kept.slice(0, 500).map((group) => [breakable(group.number > 1 ? pattern(group.name) : group.name),
-        bytes(group.bytes), count(group.number), group.dtype.toLowerCase(), group.shape.join(" × ")]);
+        bytes(group.bytes), count(group.number), group.dtype, group.shape.join(" × ")]);
       list.replaceChildren(table(["name", "bytes", "tensors", "type", "shape"], rows),
         kept.length > 500 ? el("p", { text: `${count(kept.length - 500)} more groups are not listed.` }) : "");
     }

@@ -92,9 +92,9 @@
       key.firstChild.hidden = !different;
       key.lastChild.hidden = !open;
       plot.show({ pair, format });
-      const values = new Map((codes ?? []).map((each) => [each.bits, brief(each.value)]));
+      const values = new Map((codes ?? []).map((each) => [each.bits, cut(each.value)]));
       const small = (text) => el("code", { class: "dim", text });
-      const end = (value, text) => [link("cast", { value, from, to }, brief(text)), " ", small(value)];
+      const end = (value, text) => [link("cast", { value, from, to }, cut(text)), " ", small(value)];
       const result = (range) => (code) => (code
         ? [range.open ? "such as " : "", values.get(code) ?? "", " ", small(code)] : "open");
       const rows = pair.ranges.map((range) => [end(range.first, range.first_value), end(range.last, range.last_value),

@@ -20,3 +20,14 @@ const path = (kind, d) => draw("path", { class: kind, d });
 const words = (x, y, text, kind = "", anchor = "middle") =>
   draw("text", { x, y, class: kind, "text-anchor": anchor }, text);
 const scroller = (label) => el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label });
+
+function bytes(size) {
+  if (!Number.isFinite(size)) return "?";
+  let [n, unit] = [size, 0];
+  for (; n >= 999.5 && unit < 4; unit++) n /= 1024;
+  const decimals = !unit || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2;
+  // A tie goes to the even digit, as in the command's text.
+  const scaled = n * 10 ** decimals;
+  const rounded = scaled % 1 === 0.5 ? 2 * Math.round(scaled / 2) : Math.round(scaled);
+  return `${(rounded / 10 ** decimals).toFixed(decimals)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
+}

@@ -14,37 +14,40 @@
   }
 
   function inCell(value) {
-    const text = brief(value, 3, 5).replace(/^(−?)0\./, "$1.");
-    return text.length > 7 ? minus(Number(value).toExponential(1).replace("+", "")) : text;
+    const [sign, size] = value.startsWith("-") ? ["−", value.slice(1)] : ["", value];
+    const text = brief(size, 3, 5).replace(/^0\./, ".");
+    return sign + (text.length > 6 ? Number(size).toExponential(1).replace("+", "") : text);
   }
 
   function summary(format) {
     const { smallest, largest, infinity, NaN: nan, ...others } = format.special;
     if (format.kind !== "float") {
-      return largest ? `From ${brief(smallest.value, 8, 22)} to ${brief(largest.value, 8, 22)}.` : "";
+      return largest ? `From ${cut(smallest.value)} to ${cut(largest.value)}.` : "";
     }
     const widths = fieldsOf(format).map((size, at) => size && `${size} ${["sign", "exponent", "significand"][at]}`);
     const least = others.smallest_subnormal ?? others.smallest_normal ?? smallest;
     const over = infinity ? "It has infinities."
       : nan ? "It has no infinity: what is too large becomes NaN or saturates."
         : "It has neither infinity nor NaN: what is too large saturates or is refused.";
-    return `${widths.filter(Boolean).join(" + ")} bits. The largest value is ${brief(others.largest_finite.value)}, ` +
-      `the smallest above 0 is ${brief(least.value)}. ${over}`;
+    return `${widths.filter(Boolean).join(" + ")} bits. The largest value is ${cut(others.largest_finite.value)}, ` +
+      `the smallest above 0 is ${cut(least.value)}. ${over}`;
   }
 
   function describe(format) {
     const { kind, special: codes, names = {} } = format;
     const rows = [["kind", kind],
-      ["stored in", format.storage_bits ? `${format.storage_bits} bits` : "no fixed size"]];
+      ["stored in", format.storage_bits ? plural(format.storage_bits, "bit") : "no fixed size"]];
     if (format.bias !== undefined) rows.push(["exponent bias", format.bias]);
     for (const [key, { bits: code, value }] of Object.entries(codes)) {
-      rows.push([FACTS[key] ?? key.replaceAll("_", " "), brief(value, 8, 22), code]);
+      const same = key === "NaN" ? (format.codes ?? []).filter((each) => each.value === value).length : 0;
+      const others = same ? same - 1 && ` and ${same - 1} more` : key === "NaN" && " and others";
+      rows.push([FACTS[key] ?? key.replaceAll("_", " "), cut(value), code + (others || "")]);
     }
     const missing = kind === "float" ? ["infinity", "NaN", "negative_zero"].filter((key) => !codes[key]) : [];
     rows.push(...missing.map((key) => [key.replace("_", " "), "none"]));
     const top = codes.largest_finite ?? codes.largest;
     return el("div", { class: "sheet" },
-      el("h2", { text: top ? `Layout, here of ${brief(top.value)}` : "Layout" }),
+      el("h2", { text: top ? `Layout, here of ${cut(top.value)}` : "Layout" }),
       format.code_bits > 0 ? bits(top?.bits ?? "0x0", fieldsOf(format)) : el("p", { text: "no layout of bits" }),
       el("table", { class: "facts" }, el("caption", { text: "Range and special codes" }),
         el("tbody", {}, rows.map(([name, value, code = ""]) => el("tr", {}, el("th", { scope: "row", text: name }),
@@ -58,7 +61,7 @@
     const { codes, name } = format;
     const readout = el("div", { class: "readout", role: "status", "aria-live": "polite" });
     const tell = ({ bits: code, value }) => readout.replaceChildren(bits(code, fieldsOf(format), null, false),
-      el("p", {}, el("code", { text: code }), " is ", el("strong", { text: brief(value, 10, 24) }),
+      el("p", {}, el("code", { text: code }), " is ", el("strong", { text: cut(value, 10, 24) }),
         `, ${KINDS[kindOf(value, format)]}. `, link("cast", { value: code, from: name, to: "f32" }, "Cast it")));
     const cell = (each) => {
       const kind = kindOf(each.value, format);
@@ -78,7 +81,8 @@
       const number = codes.filter((each) => kindOf(each.value, format) === key).length;
       return number ? el("li", {}, el("i", { class: `code ${key}` }), `${number} ${text}`) : null;
     });
-    return el("div", {}, el("h2", { text: `All ${codes.length} codes` }), el("ul", { class: "legend" }, legend),
+    return el("div", {}, el("h2", { text: `All ${codes.length} codes; choose one to read it` }),
+      el("ul", { class: "legend" }, legend),
       grid(codes.length > 64 ? "map" : "map few", `All codes of ${name}`, heads, rows, first), readout);
   }
 
@@ -94,24 +98,28 @@
   // What each type makes of the values of a binade.
   function tellBinade(types, at) {
     const [from, to] = [at, at + 1].map((exponent) => brief(String(2 ** exponent), 3, 7));
-    return `From ${from} to ${to}: ` + types.map(({ name, binades }) => {
+    return `From ${from} to ${to}: ` + types.map(({ name, binades, overflow }) => {
       const found = binades.find((each) => each.exponent === at);
       if (!found) return `${name} has no value so ${at < binades[0].exponent ? "small" : "large"}`;
-      return `${name} ${found.relative_error ? `errs by at most ${percent(found.relative_error)}` : "has one value"}`;
+      const end = at === binades.at(-1).exponent ? ` up to ${cut(overflow, 3, 7)}, where it overflows` : "";
+      return `${name} errs by at most ${percent(found.relative_error)}${end}`;
     }).join("; ");
   }
 
   function tellLoss(types, sigma) {
+    if (!sigma || !types.length) return [];
     const known = types.filter((each) => each.normal).sort((a, b) => b.normal.sqnr_db - a.normal.sqnr_db);
-    if (!known.length) return [];
+    const unable = types.filter((each) => !each.normal).map(({ name }) => ` ${name} has no sign.`);
+    if (!known.length) return [`Normal weights of sigma ${sigma}:`, unable];
     const share = (part, words) => (part >= 0.0005 ? `, ${percent(part)} ${words}` : "");
-    const each = ({ name, normal }) => `${name} ${percent(normal.error)} (SQNR ${normal.sqnr_db.toFixed(1)} dB` +
+    const decibels = ({ normal }) => normal.sqnr_db.toFixed(1);
+    const each = ({ name, normal }) => `${name} ${percent(normal.error)} (SQNR ${decibels({ normal })} dB` +
       `${share(normal.to_zero, "become 0")}${share(normal.too_large, "are too large")})`;
     const [best, next] = known;
-    const wins = next && best.normal.sqnr_db > next.normal.sqnr_db;
+    const wins = next && decibels(best) !== decibels(next);
     return [`Normal weights of sigma ${sigma}, without a scale: `,
       wins ? el("strong", { text: `${best.name} loses less` }) : "",
-      `${wins ? ". Relative" : "relative"} error: ${known.map(each).join("; ")}.`];
+      `${wins ? ". Relative" : "relative"} error: ${known.map(each).join("; ")}.`, unable];
   }
 
   // Relative error above, values in each binade below, on one axis of powers of two.
@@ -134,9 +142,10 @@
       words(left - 8, y + 4, power("2", exponent), "", "end")];
     parts.push(marks(worst, 0, 6).map((at) => level(yError(at), at)),
       marks(0, most, 5).map((at) => level(yValues(at), at)));
-    types.forEach(({ binades }, index) => {
+    types.forEach(({ binades, overflow }, index) => {
+      const end = Math.log2(overflow);
       const line = (list, y) => list.map((each, at) =>
-        `${at ? "L" : "M"}${x(each.exponent)} ${y(each)}H${x(each.exponent + 1)}`).join("");
+        `${at ? "L" : "M"}${x(each.exponent)} ${y(each)}H${x(Math.min(each.exponent + 1, end))}`).join("");
       const values = line(binades, (each) => yValues(Math.log2(each.values)));
       parts.push(path(`curve c${index}`, line(binades.filter((each) => each.relative_error > 0),
         (each) => yError(Math.log2(each.relative_error)))),
@@ -149,8 +158,8 @@
 
   function build(page) {
     page.type("type", "Type", () => true, { code: "" });
-    page.type("other", "Compared with", (each) => each.kind === "float");
-    page.text("sigma", "Sigma of weights", { inputmode: "decimal" });
+    const ofFloats = [page.type("other", "Compared with", (each) => each.kind === "float"),
+      page.text("sigma", "Sigma of weights", { inputmode: "decimal" })];
     const sheet = el("div", { class: "columns" });
     const alert = el("p", { role: "alert", class: "error" });
     const plot = chart("Comparison", paintBinades);
@@ -189,7 +198,7 @@
       event.preventDefault();
       choose(drawn.at + step);
     });
-    const settleChart = outlet(comparison, alert);
+    const settleChart = outlet(comparison, alert, loss);
     let shown = "";
 
     function show(format, code) {
@@ -217,7 +226,9 @@
       const sigma = state.sigma.trim();
       page.settle(() => format, (format) => show(format, code));
       settleChart(async () => {
-        if ((await format).kind !== "float") return { types: [], sigma };
+        const { kind } = await format;
+        for (const control of ofFloats) control.disabled = kind !== "float";
+        if (kind !== "float") return { types: [], sigma };
         const request = { ask: "binades", types: [...new Set([type, other])], ...(sigma && { sigma }) };
         return { ...await recall(request), sigma };
       }, showChart);

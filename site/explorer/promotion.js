@@ -12,7 +12,8 @@
     const readout = el("p", { class: "readout", role: "status", "aria-live": "polite" });
     page.picture.append(readout, matrix);
 
-    const common = ({ types, rows }, row, column) => rows[types.indexOf(row)]?.[types.indexOf(column)];
+    const at = ({ types }, table, row, column) => table[types.indexOf(row)]?.[types.indexOf(column)];
+    const named = ({ system, version, mode }) => `${system} ${version}${mode && ` (mode “${mode}”)`}`;
 
     function show({ mine, theirs, whole }) {
       const names = mine.types.filter((name) => whole || COMMON.includes(name));
@@ -20,14 +21,16 @@
       let [different, shared] = [0, 0];
 
       function cell(row, column) {
-        const [result, second] = [mine, theirs].map((system) => common(system, row, column));
+        const [result, second] = [mine, theirs].map((system) => at(system, system.rows, row, column));
+        const said = (system, type) => `${system.system} ${type ?? `refuses: ${at(system, system.why, row, column)}`}`;
         const known = second !== undefined;
         const differs = compared && known && second !== result;
-        shared += known;
-        different += differs;
-        const text = `${row} with ${column}: ${mine.system} ${result ?? "refuses"}` +
+        const first = names.indexOf(row) <= names.indexOf(column); // each pair of types has two cells
+        shared += first && known;
+        different += first && differs;
+        const text = `${row} with ${column}: ${said(mine, result)}` +
           (!compared ? "" : !known ? `; ${theirs.system} does not know both types`
-            : differs ? `; ${theirs.system} ${second ?? "refuses"}` : `; ${theirs.system} agrees`);
+            : differs ? `; ${said(theirs, second)}` : `; ${theirs.system} agrees`);
         const tell = () => { readout.textContent = text; };
         return el("td", { class: `cell ${kind(result)}${differs ? " differs" : ""}`, tabindex: -1, role: "gridcell",
           "aria-label": text, onfocus: tell, onmouseenter: tell }, result ?? "–",
@@ -39,8 +42,9 @@
       page.title.textContent = compared
         ? `${mine.system} and ${theirs.system} differ for ${plural(different, "pair")} of types`
         : `The common type of two types in ${mine.system}`;
-      page.reason.textContent = "Each cell is the type of an operation on the types of its row and its column; " +
-        `– is refused.${compared ? ` ≠ is what ${theirs.system} gives. Both know ${plural(shared, "pair")}.` : ""}`;
+      page.reason.textContent = `${[mine, ...(compared ? [theirs] : [])].map(named).join("; ")}. ` +
+        "Each cell is the type of an operation on the types of its row and its column; – is refused." +
+        (compared ? ` ≠ is what ${theirs.system} gives. Both know ${plural(shared, "pair")}.` : "");
       readout.textContent = "Point at a cell, or move with the arrow keys, to read it.";
     }
 

@@ -39,16 +39,16 @@
     controls.classList.add("narrow");
     const inputs = {};
     const number = (key, label) => { inputs[key] = page.text(key, label, { inputmode: "decimal" }); };
-    page.choice("by", "Given by", [["scale", "scale"], ["pair", "multiplier and shift"]]);
+    page.choice("by", "Given by", [["scale", "scale"], ["pair", "multiplier, shift"]]);
     number("scale", "Scale");
     number("multiplier", "Multiplier");
     number("shift", "Shift");
     const [, scale, ...pair] = controls.children;
     page.choice("from", "From", ["i8", "i16", "i32", "i48", "u8", "u16"]);
     page.choice("to", "To", ["i8", "i16", "i32", "u8", "u16"]);
-    number("input_zp", "Input zero point");
-    number("output_zp", "Output zero point");
-    page.choice("scale32", "Multiplier of", [["1", "32 bits"], ["0", "16 bits"]]);
+    number("input_zp", "input_zp");
+    number("output_zp", "output_zp");
+    page.choice("scale32", "scale32", [["1", "true"], ["0", "false"]]);
     number("low", "First input");
     number("high", "Last input");
     const plot = chart("Staircase", paint);
@@ -60,17 +60,24 @@
     page.headline.after(pick);
     page.picture.append(key, plot, el("details", {}, el("summary", { text: "The same as a table" }), list));
 
-    function show(answer) {
+    function show({ answer, scale32 }) {
       const { multiplier, shift, rows } = answer;
       const odd = rows.filter(differs);
-      page.title.textContent = `Multiplier ${minus(multiplier)}, shift ${shift}`;
+      page.title.textContent = `TOSA RESCALE: multiplier ${minus(multiplier)}, shift ${shift}`;
       pick.show(`multiplier=${multiplier}, shift=${shift}`);
-      const results = odd.length ? `“Single” and “double” differ for ${plural(odd.length, "input")} of ${rows.length}`
-        : rows.some((row) => MODES.some((mode) => has(row, mode))) ? "“Single” and “double” agree for every input"
-          : "No result is defined";
-      page.reason.textContent = `A scale of ${answer.scale}. ${results}. “Single” rounds a half up, “double” rounds ` +
-        "twice if the shift is above 31. “Inexact” permits the results of the band: more than one for " +
-        `${plural(rows.filter(several).length, "input")}. truecast gives the result of “single”.`;
+      const [results, doubles] = MODES.map((mode) => rows.filter((row) => has(row, mode)).length);
+      const without = rows.filter((row) => row.why);
+      [true, results, doubles, odd.length, results].forEach((is, at) => { key.children[at].hidden = !is; });
+      page.reason.textContent = [
+        `A scale of ${answer.scale}, with a multiplier of ${scale32 ? 32 : 16} bits.`,
+        odd.length && `“Single” and “double” differ for ${plural(odd.length, "input")} of ${rows.length}.`,
+        !odd.length && doubles && "“Single” and “double” agree for every input that has a result.",
+        without.length && `No result (–) for ${plural(without.length, "input")} of ${rows.length}: ` +
+          `${minus(without[0].why)}.`,
+        results && "TOSA's roundings: “single” adds a half and rounds down; “double” rounds twice if the shift is " +
+          `above 31${scale32 ? "" : ", and needs a multiplier of 32 bits"}; “inexact” permits every result of the ` +
+          `band, more than one for ${plural(rows.filter(several).length, "input")}: truecast gives that of “single”.`,
+      ].filter(Boolean).join(" ");
       plot.show(answer);
       list.replaceChildren(table(["input", "exact", ...MODES, "inexact"], rows.map((row) =>
         [row.input, row.exact, ...MODES.map((mode) => row[mode] ?? "–"),
@@ -91,7 +98,8 @@
         if (whole.high - whole.low > 512) throw new Refusal("at most 513 inputs are drawn");
         const by = scale.hidden ? integers("multiplier", "shift") : { scale: state.scale.trim() };
         const { from, to } = state;
-        return ask({ ask: "rescale", ...by, ...whole, from, to, scale32: state.scale32 === "1" });
+        const scale32 = state.scale32 === "1";
+        return { answer: await ask({ ask: "rescale", ...by, ...whole, from, to, scale32 }), scale32 };
       }, show);
     };
   }

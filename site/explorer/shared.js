@@ -47,7 +47,8 @@ function recall(request) {
 }
 
 // A view's outlet shows the newest answer. After an error the last good picture stays, dimmed.
-function outlet(picture, alert) {
+function outlet(picture, alert, ...others) {
+  const stale = (is) => [picture, ...others].forEach((part) => part.classList.toggle("stale", is));
   let newest = 0;
   picture.hidden = true;
   return async (work, show) => {
@@ -58,10 +59,10 @@ function outlet(picture, alert) {
       picture.hidden = false;
       show(answer);
       alert.textContent = "";
-      picture.classList.remove("stale");
+      stale(false);
     } catch (error) {
       if (turn !== newest) return;
-      picture.classList.add("stale");
+      stale(true);
       if (!(error instanceof Unreachable)) alert.textContent = sentence(error.message);
       if (!(error instanceof Refusal || error instanceof Unreachable)) console.error(error);
     }
@@ -195,11 +196,13 @@ function frame(name) {
       return add(label, select);
     },
     type(key, label, accept = numeric, changes = {}) {
-      offerTypes(this.choice(key, label, [], changes), accept).catch(() => {});
+      const select = this.choice(key, label, [], changes);
+      offerTypes(select, accept).catch(() => {});
+      return select;
     },
     text(key, label, attributes = {}) {
-      const control = input({ "aria-describedby": alert.id, oninput: () => change({ [key]: control.value }, true),
-        ...attributes });
+      const control = input({ "aria-describedby": alert.id, ...attributes,
+        oninput: () => change({ [key]: hyphen(control.value) }, true) });
       bound.push((state) => {
         if (control.value !== state[key]) control.value = state[key];
       });
@@ -291,25 +294,36 @@ function cited(text) {
 }
 
 const minus = (text) => String(text).replace(/^-/, "−");
+const hyphen = (text) => text.replaceAll("−", "-");
 const OPENING = /^(a|at|element|from|its|no|not|one|scale|shift|the|to|two|eight|out|type|unknown)\b/;
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 const sentence = (text) => (OPENING.test(text) ? capital(text) : text) + (/[.!?]$/.test(text) ? "" : ".");
-const count = (number) => Number(number).toLocaleString("en-US");
+const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, "_");
 const plural = (number, noun, nouns = `${noun}s`) => `${count(number)} ${number === 1 ? noun : nouns}`;
+
+const NAMED = { Infinity: "∞", "-Infinity": "−∞", inf: "∞", "-inf": "−∞", nan: "NaN", "-nan": "−NaN" };
+
+// An exact decimal in at most `longest` characters, else its first digits and a mark: cut, not rounded.
+function cut(text, digits = 8, longest = 20) {
+  const [, sign, whole, part = "", scaled] = /^(-?)(\d+)(?:\.(\d+))?(?:e([-+]?\d+))?$/.exec(text) ?? [];
+  const first = `${whole}${part}`.search(/[1-9]/);
+  // The engine rounds a number with an exponent to 17 digits.
+  if (whole === undefined || first < 0 || text.length <= (scaled ? 14 : longest)) return NAMED[text] ?? minus(text);
+  const all = `${whole}${part}`.slice(first).replace(/0+$/, "");
+  const shown = all.length > digits ? `${all.slice(0, digits)}…` : all;
+  const exponent = whole.length - 1 - first + Number(scaled ?? 0);
+  const point = exponent > -6 && exponent < digits ? exponent : 0;
+  const padded = point < 0 ? "0".repeat(-point) + shown : shown.padEnd(point + 1, "0");
+  const [before, after] = [padded.slice(0, Math.max(point, 0) + 1), padded.slice(Math.max(point, 0) + 1)];
+  return minus(`${sign}${before}${after && `.${after}`}${point === exponent ? "" : `e${exponent}`}`);
+}
 
 // A number in at most about `longest` characters, else rounded to `digits` digits.
 function brief(text, digits = 8, longest = 14) {
-  const named = { Infinity: "∞", "-Infinity": "−∞", inf: "∞", "-inf": "−∞", nan: "NaN", "-nan": "−NaN" }[text];
-  if (named || String(text).length <= longest || !Number.isFinite(Number(text))) return named ?? minus(text);
+  if (String(text).length <= longest || !Number.isFinite(Number(text))) return NAMED[text] ?? minus(text);
   const [mantissa, exponent] = Number(text).toPrecision(digits).split("e");
   const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
   return minus(exponent ? `${short}e${exponent.replace("+", "")}` : short);
-}
-
-function bytes(number) {
-  const units = ["B", "KB", "MB", "GB", "TB", "PB"];
-  const at = Math.min(Math.floor(Math.log10(Math.max(number, 1) * 1.0005) / 3), 5);
-  return `${at === 0 ? number : (number / 1000 ** at).toPrecision(3)} ${units[at]}`;
 }
 
 // Bits

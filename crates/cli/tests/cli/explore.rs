@@ -165,6 +165,50 @@ fn error_of_normal_weights() {
     }
 }
 
+/// No value up to the threshold of overflow errs more, and the worst one errs as much.
+#[test]
+fn relative_error_of_rounding_to_nearest() {
+    let answer = ask(&json!({ "ask": "binades", "types": ["f8e4m3fn", "f8e5m2", "f4e2m1", "f8e8m0"] }));
+    for one in answer["types"].as_array().unwrap() {
+        let dtype = DType::parse(one["name"].as_str().unwrap()).unwrap();
+        let spec = ieee::Cast::to(dtype).resolve(DType::F64).unwrap();
+        let back = ieee::Cast::to(DType::F64).resolve(dtype).unwrap();
+        let overflow: f64 = one["overflow"].as_str().unwrap().parse().unwrap();
+        let binades = one["binades"].as_array().unwrap();
+        for binade in binades {
+            let power = 2f64.powi(binade["exponent"].as_i64().unwrap() as i32);
+            let error = |at: u32| {
+                let value = power * (1.0 + f64::from(at) / 4096.0);
+                let code = cast_one(&spec, value.to_bits()).code().filter(|_| value < overflow)?;
+                Some((f64::from_bits(cast_one(&back, code).code()?) - value).abs() / value)
+            };
+            let worst = (0..4096).filter_map(error).fold(0.0, f64::max);
+            assert_eq!(binade["relative_error"], worst, "{dtype} {binade}");
+        }
+        let last = 2f64.powi(binades.last().unwrap()["exponent"].as_i64().unwrap() as i32);
+        assert!((last..2.0 * last).contains(&overflow), "{dtype} {overflow}");
+    }
+}
+
+/// What has no result has a reason, and nothing else has.
+#[test]
+fn reasons_for_no_result() {
+    let asked = json!({ "ask": "rescale", "from": "u8", "to": "i8", "scale": "1", "low": -1, "high": 300 });
+    let answer = ask(&asked);
+    for row in answer["rows"].as_array().unwrap() {
+        let value = row["input"].as_i64().unwrap();
+        let why = (!(0..256).contains(&value)).then(|| format!("{value} is not a value of u8"));
+        assert_eq!((row["why"].as_str(), row["single"].is_null()), (why.as_deref(), why.is_some()), "{row}");
+    }
+    for system in ["torch", "jax", "numpy", "tensorflow", "openvino"] {
+        let answer = ask(&json!({ "ask": "promotion", "system": system }));
+        assert!(answer["version"].is_string() && answer["mode"].is_string(), "{answer}");
+        let cells = |key: &str| answer[key].as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap().clone());
+        assert!(cells("rows").zip(cells("why")).all(|(result, why)| result.is_null() != why.is_null()), "{answer}");
+        assert_eq!(cells("why").count(), answer["types"].as_array().unwrap().len().pow(2));
+    }
+}
+
 #[test]
 fn nonsense_is_an_answer() {
     let absurd = json!({ "ask": "binades", "types": vec!["f64"; 1000] }).to_string();
@@ -246,7 +290,7 @@ fn schemes_are_known_and_proposed_lines_run() {
         let answer = server.ask(&json!({ "ask": "file" }));
         assert_eq!((&answer["name"], &answer["parameters"]), (&json!(name), &json!(68_736)), "{answer}");
         assert_eq!((&answer["scheme"], &answer["warnings"]), (&json!(scheme), &json!([])), "{answer}");
-        let unscaled = (name == "cast.safetensors").then_some("f8_e5m2");
+        let unscaled = (name == "cast.safetensors").then_some("f8e5m2");
         assert_eq!(answer["unscaled"], json!(unscaled));
         let line = answer["command"].as_str().unwrap().strip_prefix("truecast ").unwrap();
         folder.run(line).exits(0);

@@ -21,16 +21,6 @@ const grouped = written((n) => String(n).replace(/\B(?=(\d{3})+$)/g, "_"));
 const decibels = (value) => (Number(value) === Infinity ? "exact" : written((n) => n.toFixed(1))(value));
 const digits = written((value) => String(Number(value.toPrecision(4))));
 const plural = (n, thing) => `${grouped(n)} ${thing}${n === 1 ? "" : "s"}`;
-function bytes(size) {
-  if (!Number.isFinite(size)) return "?";
-  let [n, unit] = [size, 0];
-  for (; n >= 999.5 && unit < 4; unit++) n /= 1024;
-  const decimals = !unit || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2;
-  // A tie goes to the even digit, as in the command's text.
-  const scaled = n * 10 ** decimals;
-  const rounded = scaled % 1 === 0.5 ? 2 * Math.round(scaled / 2) : Math.round(scaled);
-  return `${(rounded / 10 ** decimals).toFixed(decimals)} ${["B", "KiB", "MiB", "GiB", "TiB"][unit]}`;
-}
 
 const breakable = (text) => text.split(/(?<=[._/])/).flatMap((part) => [part, el("wbr")]);
 const code = (text) => el("span", { class: "name" }, breakable(shown(text)));
