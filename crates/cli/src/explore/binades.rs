@@ -51,7 +51,7 @@ pub fn answer(Asked { types, sigma }: &Asked) -> Result<Value, Failure> {
 }
 
 /// For each power of two from the smallest to the largest magnitude: the number of values from the power to the next,
-/// and the largest relative error of rounding to nearest, which is that of the midpoint above the power.
+/// and the largest relative error of rounding to nearest, at the midpoint above the power.
 fn binades(f: &FloatFormat) -> Vec<Value> {
     let binade = |at: i32| {
         let last_values = (f.max_code() & ((1 << f.man_bits) - 1)) + 1;

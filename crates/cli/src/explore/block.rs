@@ -133,7 +133,7 @@ fn place(layout: &Layout, bytes: &[u8], at: u64) -> Place {
     }
 }
 
-/// Scale of the block and global scale; `None` for values if the bytes were given.
+/// Scale of the block and global scale; without values, their rules are those of any block.
 fn scales(layout: &Layout, bytes: &[u8], values: Option<&[u32]>) -> [Value; 2] {
     let parts = parts(layout, bytes);
     let scale = |code: Code, stored: u64, rule: &str| {
@@ -149,9 +149,12 @@ fn scales(layout: &Layout, bytes: &[u8], values: Option<&[u32]>) -> [Value; 2] {
             let global = planes.global.map_or(Value::Null, |global| {
                 let stored = parts.global.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
                 let divides = global.rule == GlobalRule::Divide;
-                let factor = if divides { "2688 / the largest magnitude" } else { "the largest magnitude / 2688" };
-                let use_of = if divides { "the scale is divided by it" } else { "the scale is multiplied by it" };
-                scale(Code::Float(DType::F32), stored, &format!("{factor} of the tensor; {use_of}"))
+                let rule = match (divides, values.is_some_and(are_zeros)) {
+                    (true, true) => "1 for a tensor of zeros; the scale is divided by it",
+                    (true, false) => "2688 / the largest magnitude of the tensor; the scale is divided by it",
+                    _ => "the scale is multiplied by it",
+                };
+                scale(Code::Float(DType::F32), stored, rule)
             });
             [scale(planes.scales.plane.code, stored, rule(&planes, values)), global]
         }
@@ -164,11 +167,13 @@ fn scales(layout: &Layout, bytes: &[u8], values: Option<&[u32]>) -> [Value; 2] {
     }
 }
 
+fn are_zeros(values: &[u32]) -> bool {
+    values.iter().all(|bits| bits << 1 == 0)
+}
+
 fn rule(planes: &Planes, values: Option<&[u32]>) -> &'static str {
     match (planes.scales.plane.code, planes.global) {
-        _ if values.is_some_and(|values| values.iter().all(|bits| bits << 1 == 0)) => {
-            "the scheme's scale for a block of zeros"
-        }
+        _ if values.is_some_and(are_zeros) => "the scheme's scale for a block of zeros",
         (Code::Float(DType::F8E8M0), _) => {
             "the power of two below the largest magnitude, or the one above it if the magnitude is at least 1.75 times \
              the power, / 4: the rule \"even\"; OCP's rule \"floor\" always takes the one below"

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use truecast::DType;
-use truecast::header::{Outline, Read, Start, read};
+use truecast::header::{Listed, Outline, Read, Start, read};
 
 #[derive(Deserialize)]
 pub struct Asked {
@@ -31,6 +31,8 @@ pub fn answer(asked: &Asked) -> Result<Value, Failure> {
 /// `command` is the line that converts the file. `unscaled` is the fp8 type of most bytes, if no tensor has scales.
 pub fn to_json(outline: &Outline, name: &str) -> Value {
     let Outline { format, tensors, metadata, schemes, parameters, weight_bytes, warnings, is_inferred } = outline;
+    let named = |tensor: &Listed| Listed { dtype: type_name(&tensor.dtype), ..tensor.clone() };
+    let tensors: Vec<Listed> = tensors.iter().map(named).collect();
     let bytes: u64 = tensors.iter().map(|tensor| tensor.bytes).sum();
     let bits = (*parameters > 0).then(|| *weight_bytes as f64 * 8.0 / *parameters as f64);
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
@@ -40,11 +42,11 @@ pub fn to_json(outline: &Outline, name: &str) -> Value {
         let [source, result, report] = [name, &result, &report].map(quoted);
         format!("truecast {job} {source} {result}{scheme} --report {report}")
     };
-    let types: BTreeMap<String, u64> = tensors.iter().fold(BTreeMap::new(), |mut types, tensor| {
-        *types.entry(type_name(&tensor.dtype)).or_default() += tensor.bytes;
+    let types: BTreeMap<&str, u64> = tensors.iter().fold(BTreeMap::new(), |mut types, tensor| {
+        *types.entry(tensor.dtype.as_str()).or_default() += tensor.bytes;
         types
     });
-    let most = types.iter().max_by_key(|(_, bytes)| **bytes).map(|(dtype, _)| dtype.clone());
+    let most = types.iter().max_by_key(|(_, bytes)| **bytes).map(|(dtype, _)| (*dtype).to_owned());
     let unscaled = most.filter(|dtype| schemes.is_empty() && dtype.starts_with("f8e"));
     let command = match (*format, schemes.is_empty()) {
         ("config.json", _) => "truecast inspect FOLDER".into(),
@@ -56,16 +58,8 @@ pub fn to_json(outline: &Outline, name: &str) -> Value {
         (_, true) => line("quantize", "-fp8.safetensors", " fp8"),
         (_, false) => line("dequantize", "-bf16.safetensors", ""),
     };
-    let listed: Vec<Value> = tensors
-        .iter()
-        .map(|tensor| {
-            let mut listed = json!(tensor);
-            listed["dtype"] = json!(type_name(&tensor.dtype));
-            listed
-        })
-        .collect();
     json!({
-        "format": format, "scheme": schemes.join(", "), "unscaled": unscaled, "tensors": listed, "metadata": metadata,
+        "format": format, "scheme": schemes.join(", "), "unscaled": unscaled, "tensors": tensors, "metadata": metadata,
         "parameters": parameters, "bytes": bytes, "bits_per_weight": bits, "warnings": warnings, "command": command
     })
 }

@@ -28,15 +28,13 @@ pub fn answer(name: &str) -> Result<Value, Failure> {
     let system = system.ok_or_else(|| invalid(format_args!("{name:?} is not a promotion system")))?;
     let types: Vec<Element> = system.elements().filter(|element| matches!(element, Element::Type(_))).collect();
     let input = |element| Input { operand: Operand::Tensor(element), rank: Rank::Dimensioned };
-    let common = |a, b| system.promote(input(a), input(b)).map(|promoted| promoted.element.to_string());
-    let row = |&a: &Element| types.iter().map(|&b| common(a, b)).collect::<Vec<_>>();
-    let rows: Vec<_> = types.iter().map(row).collect();
-    let results: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| cell.as_ref().ok()).collect()).collect();
-    let why = |cell: &Result<String, _>| cell.as_ref().err().map(ToString::to_string);
-    let whys: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(why).collect()).collect();
+    let promote = |a, b| system.promote(input(a), input(b));
+    let table = |cell: &dyn Fn(Element, Element) -> Option<String>| -> Value {
+        types.iter().map(|&a| types.iter().map(|&b| cell(a, b)).collect::<Value>()).collect()
+    };
     let mut answer = system_to_json(system);
     answer["types"] = types.iter().map(ToString::to_string).collect();
-    answer["rows"] = json!(results);
-    answer["why"] = json!(whys);
+    answer["rows"] = table(&|a, b| promote(a, b).ok().map(|promoted| promoted.element.to_string()));
+    answer["why"] = table(&|a, b| promote(a, b).err().map(|refusal| refusal.to_string()));
     Ok(answer)
 }

@@ -165,7 +165,7 @@ fn error_of_normal_weights() {
     }
 }
 
-/// No value up to the threshold of overflow errs more, and the worst one errs as much.
+/// No value below the threshold of overflow errs more, and the worst one errs as much.
 #[test]
 fn relative_error_of_rounding_to_nearest() {
     let answer = ask(&json!({ "ask": "binades", "types": ["f8e4m3fn", "f8e5m2", "f4e2m1", "f8e8m0"] }));
@@ -183,14 +183,15 @@ fn relative_error_of_rounding_to_nearest() {
                 Some((f64::from_bits(cast_one(&back, code).code()?) - value).abs() / value)
             };
             let worst = (0..4096).filter_map(error).fold(0.0, f64::max);
-            assert_eq!(binade["relative_error"], worst, "{dtype} {binade}");
+            let bound = binade["relative_error"].as_f64().unwrap();
+            assert!(worst <= bound && worst > 0.999 * bound, "{dtype} {binade} {worst}");
         }
         let last = 2f64.powi(binades.last().unwrap()["exponent"].as_i64().unwrap() as i32);
         assert!((last..2.0 * last).contains(&overflow), "{dtype} {overflow}");
     }
 }
 
-/// What has no result has a reason, and nothing else has.
+/// Only refused operations have a reason.
 #[test]
 fn reasons_for_no_result() {
     let asked = json!({ "ask": "rescale", "from": "u8", "to": "i8", "scale": "1", "low": -1, "high": 300 });
