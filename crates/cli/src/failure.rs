@@ -108,12 +108,14 @@ impl Failure {
     }
 
     /// Names the paths of the command line in lines to type.
-    pub fn with_paths(self, src: &str, dst: &str) -> Self {
+    pub fn with_paths(self, src: &str, dst: &str, like: Option<&str>) -> Self {
         let file = Path::new(dst).with_extension("gguf").display().to_string();
+        // A folder made of a GGUF file needs it.
+        let like = like.map_or(String::new(), |like| format!(" --like {}", quoted(like)));
         let named = [(" SRC DST.gguf", file.as_str()), (" SRC DST", dst)];
-        let message = named
-            .into_iter()
-            .fold(self.message, |said, (place, dst)| said.replace(place, &format!(" {} {}", quoted(src), quoted(dst))));
+        let message = named.into_iter().fold(self.message, |said, (place, dst)| {
+            said.replace(place, &format!(" {} {}{like}", quoted(src), quoted(dst)))
+        });
         Self { message, ..self }
     }
 

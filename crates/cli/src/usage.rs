@@ -246,7 +246,7 @@ impl<'a> Line<'a> {
     /// Adds the line to type, if the error has a change of the command line or is about its paths.
     fn explained(&self, failure: Failure) -> Failure {
         let failure = match &self.paths() {
-            Some([src, dst]) => failure.with_paths(src, dst),
+            Some([src, dst]) => failure.with_paths(src, dst, self.value("like")),
             None => failure,
         };
         if command_in(failure.message()).is_some() {

@@ -74,10 +74,15 @@ impl Plan {
             Selection { keep: writing.map_or(selection.keep.clone(), |_| Vec::new()), ..selection.clone() };
         let is_for_llamacpp = into == FileFormat::Gguf && Mixture::applies_to(&tensors);
         let is_fixed = |tensor: &Tensor| is_for_llamacpp && is_always_f32(&tensor.name, &tensor.shape);
-        let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| match group {
-            None if is_fixed(tensor) => Eligibility::ByRule,
-            None => Eligibility::in_container(FileFormat::Safetensors, tensor),
-            Some(_) => Eligibility::Dequantized,
+        let stored_as = llamacpp.as_ref().map(|header| &header.stored_as);
+        let eligible = |(tensor, (_, group)): (&Tensor, &(Stored, Option<&Group>))| {
+            if group.is_none() && is_fixed(tensor) {
+                Eligibility::ByRule
+            } else if scheme_of(tensor, *group, stored_as).is_some() {
+                Eligibility::Dequantized
+            } else {
+                Eligibility::in_container(FileFormat::Safetensors, tensor)
+            }
         };
         let eligibilities: Vec<_> = tensors.iter().zip(&groups).map(eligible).collect();
         let mut choices = unquantized.choose(FileFormat::Safetensors, &tensors, &eligibilities, src)?;
@@ -116,7 +121,7 @@ impl Plan {
             into,
             carried: writing.and_then(|writing| Some((writing.scheme, writing.relayout?))),
             unquantized: &unquantized,
-            stored_as: llamacpp.as_ref().map(|header| &header.stored_as),
+            stored_as,
             activations: Activations::new(&folder, &stored, &found, writing)?,
             quantizing: quantizing
                 .map(|writing| Quantizing::new(writing, selection, &model, forms, importance.as_ref())),
@@ -336,11 +341,7 @@ impl<'a> Planner<'a> {
                 TensorJob { planned: Planned { from: tensor.dtype, ..planned }, job }
             }
             (None, None) => {
-                let source = self.stored_as.and_then(|all| all.get(&tensor.name));
-                if let (Some(scheme), None) = (source.and_then(|source| source.scheme.as_ref()), choice.to) {
-                    let (tensor, scheme) = (tensor.name.to_string(), scheme.to_string());
-                    return Err(Error::checkpoint(self.folder.path(), CheckpointError::Kept { tensor, scheme }));
-                }
+                self.check_type(tensor, None, choice.to)?;
                 let kept_by = self.quantizing.as_ref().map_or(choice.kept_by, |quantizing| quantizing.kept_by(tensor));
                 let choice = Choice { kept_by, ..choice };
                 TensorJob::of_plain(at, tensor, choice, self.into, path, &self.options.request)?
@@ -390,6 +391,20 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
+    /// Refuses a type of a quantized tensor that would lose its scales.
+    fn check_type(&self, tensor: &Tensor, group: Option<&Group>, to: Option<DType>) -> Result<(), Error> {
+        let Some(scheme) = scheme_of(tensor, group, self.stored_as) else { return Ok(()) };
+        let name = tensor.name.to_string();
+        let cause = match to {
+            None => CheckpointError::Kept { tensor: name, scheme },
+            Some(to) if is_narrow(to) && self.unquantized.rule(&tensor.name).is_none() => {
+                CheckpointError::Narrow { tensor: name, scheme, to }
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(Error::checkpoint(self.folder.path(), cause))
+    }
+
     fn dequantized(
         &self,
         tensor: &Tensor,
@@ -398,15 +413,8 @@ impl<'a> Planner<'a> {
         group: &Group,
         choice: Choice,
     ) -> Result<TensorJob, Error> {
-        let refused = |cause| Err(Error::checkpoint(self.folder.path(), cause));
-        let (name, scheme) = (|| tensor.name.to_string(), || group.scheme.to_string());
-        let Some(to) = choice.to else {
-            return refused(CheckpointError::Kept { tensor: name(), scheme: scheme() });
-        };
-        if is_narrow(to) && self.unquantized.rule(&tensor.name).is_none() {
-            return refused(CheckpointError::Narrow { tensor: name(), scheme: scheme(), to });
-        }
-        let choice = Choice { from: DType::F32, to: Some(to), kept_by: None };
+        self.check_type(tensor, Some(group), choice.to)?;
+        let choice = Choice { from: DType::F32, to: choice.to, kept_by: None };
         let planned = Planned::new(value, choice, self.into, self.path(at), &self.options.request)?;
         let kept_by = self.quantizing.as_ref().and_then(|quantizing| quantizing.kept_by(value));
         let planned = Planned { from: tensor.dtype, kept_by, ..planned };
@@ -422,6 +430,16 @@ fn is_adapter(folder: &Folder) -> bool {
     let is_of_lora = |tensor: &Tensor| tensor.name.split('.').any(|part| part.starts_with("lora_"));
     let is_named = folder.shards().iter().any(|shard| shard.name.starts_with("adapter_model"));
     is_named || (matrices.peek().is_some() && matrices.all(is_of_lora))
+}
+
+/// Scheme of a tensor in the source; `None` for a plain tensor. `stored_as` describes tensors that a view computes.
+fn scheme_of(
+    tensor: &Tensor,
+    group: Option<&Group>,
+    stored_as: Option<&HashMap<Arc<str>, StoredAs>>,
+) -> Option<String> {
+    let of_view = || stored_as?.get(&tensor.name)?.scheme.as_ref().map(ToString::to_string);
+    group.map(|group| group.scheme.to_string()).or_else(of_view)
 }
 
 /// True for types whose weights need scales.
