@@ -277,7 +277,7 @@ impl Folder {
             Ok(Shard { name, source: Source::of_view(&of.path, &sources, tensors, metadata, view)?, tensors: all })
         };
         let shards = shards.into_iter().map(shard).collect::<Result<_, Error>>()?;
-        Ok(Folder { path: of.path.clone(), beside: Some(like.path), shards, warnings: of.warnings.clone(), ..like })
+        Ok(Folder { path: of.path.clone(), beside: Some(like.path), shards, warnings: Vec::new(), ..like })
     }
 
     /// Container of a checkpoint that is one file.

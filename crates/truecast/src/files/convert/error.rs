@@ -68,6 +68,15 @@ pub enum CheckpointError {
     /// Quantized results, and results of quantized tensors, are written to `.safetensors` or `.gguf` files only.
     #[error("quantized tensors and their results go to .safetensors or .gguf files; choose such a destination")]
     NotSafetensors,
+    /// A GGUF file becomes a folder only with the files of one.
+    #[error(
+        "{}a .gguf file becomes a folder with names, configuration and tokenizer of the model's Hugging Face folder",
+        scheme.as_ref().map_or(String::new(), |scheme| format!("{scheme} needs a folder, and "))
+    )]
+    FolderOfGguf {
+        /// Scheme that a file cannot declare.
+        scheme: Option<String>,
+    },
     /// The source of a GGUF file is not a checkpoint.
     #[error("a .gguf file is written from a .safetensors or .gguf file, or from a checkpoint folder")]
     IntoGguf,
@@ -190,7 +199,7 @@ impl CheckpointError {
             CheckpointError::Interrupted { .. } => ErrorCode::Interrupted,
             CheckpointError::Kept { .. } | CheckpointError::Narrow { .. } => ErrorCode::ScalesLost,
             CheckpointError::NoForm { .. } => ErrorCode::UnquantizableTensor,
-            CheckpointError::NoActivations { .. } => ErrorCode::MissingArgument,
+            CheckpointError::NoActivations { .. } | CheckpointError::FolderOfGguf { .. } => ErrorCode::MissingArgument,
             CheckpointError::NoEffect { .. } => ErrorCode::InapplicableOption,
         }
     }

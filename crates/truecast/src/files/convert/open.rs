@@ -17,8 +17,8 @@ use crate::flag::Flag;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use truecast_io::folder::{self, Folder};
-use truecast_io::{FileFormat, OpenOptions, Source, follow, look};
-use truecast_schemes::Scheme;
+use truecast_io::{FileFormat, Foreign, OpenOptions, Source, follow, look};
+use truecast_schemes::{Scheme, Writing};
 
 /// Refuses options about names that have no effect on these files.
 fn check_names(src: &Path, dst: &Path, options: &Options) -> Result<(), Error> {
@@ -57,32 +57,41 @@ impl Plan {
     }
 
     fn settled(src: &Path, dst: &Path, options: &Options) -> Result<Plan, Error> {
+        // A folder may name the GGUF model in it.
         let given = src;
         let src = &folder::single(src)?;
-        if src != given {
-            gguf::check_options(given, options)?;
-            let is_file = truecast_io::gguf::is_named(dst) || FileFormat::of_path(dst).is_some();
-            is_file.then_some(()).ok_or_else(|| Error::checkpoint(dst, CheckpointError::NotSafetensors))?;
-        }
-        if truecast_io::gguf::is_named(dst) {
-            check_names(src, dst, options)?;
-            options.source_scheme.like.iter().try_for_each(|like| paths::check_other(like, dst))?;
-            return Plan::into_gguf(src, dst, options);
-        }
-        let is_gguf = truecast_io::gguf::is_named(src);
+        let like = options.source_scheme.like.as_deref();
+        let [is_gguf, into_gguf] = [src, dst].map(truecast_io::gguf::is_named);
         check_names(src, dst, options)?;
-        if let Some(like) =
-            options.source_scheme.like.as_deref().filter(|_| is_gguf && FileFormat::of_path(dst).is_none())
-        {
+        let is_back = is_gguf && !into_gguf && FileFormat::of_path(dst).is_none();
+        if let Some(like) = like.filter(|_| is_back) {
             let (folder, contents) = llamacpp::restored(src, like, options.onnx.links)?;
             return Plan::from_contents(folder, contents, options, None, dst);
+        }
+        if src != given {
+            gguf::check_options(given, options)?;
+        }
+        if into_gguf {
+            like.map_or(Ok(()), |like| paths::check_other(like, dst))?;
+            return Plan::into_gguf(src, dst, options);
         }
         if look::is_folder(src)? {
             return Plan::of_folder(src, dst, options);
         }
-        let writes = options.quantize.as_ref().is_some_and(|writing| !writing.scheme.is_plain());
-        let by_value = options.source_scheme.from_scheme == Some(Scheme::PLAIN) && !writes;
         let of_source = FileFormat::of_path(src);
+        let writing = options.quantize.as_ref().map(|writing| writing.scheme).filter(|scheme| !scheme.is_plain());
+        if is_gguf || of_source == Some(FileFormat::Safetensors) {
+            writing.map_or(Ok(()), |scheme| gguf::check_scheme(src, scheme, FileFormat::Safetensors))?;
+        }
+        let needs_folder =
+            |scheme: &Scheme| scheme.family.writing() != Writing::Never && !scheme.family.name().starts_with("comfy:");
+        let declared = writing.filter(needs_folder);
+        if is_back && Foreign::of(dst) == Foreign::Unknown || is_gguf && declared.is_some() {
+            let scheme = declared.map(|scheme| scheme.to_string());
+            return Err(Error::checkpoint(dst, CheckpointError::FolderOfGguf { scheme }));
+        }
+        let writes = writing.is_some();
+        let by_value = options.source_scheme.from_scheme == Some(Scheme::PLAIN) && !writes;
         if !is_gguf && (by_value || of_source != Some(FileFormat::Safetensors)) {
             FileFormat::known(src)?;
             paths::file_format(dst)?;
