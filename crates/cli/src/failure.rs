@@ -173,7 +173,9 @@ impl From<truecast::files::Error> for Failure {
     fn from(error: truecast::files::Error) -> Self {
         match error {
             truecast::files::Error::Io(error) => error.into(),
-            truecast::files::Error::UnusedRule { .. } | truecast::files::Error::Glob { .. } => {
+            truecast::files::Error::UnusedRule { .. }
+            | truecast::files::Error::LostRule { .. }
+            | truecast::files::Error::Glob { .. } => {
                 let failure = Failure::from_error(error.error_code(), &error);
                 Failure { message: format!("--{failure}"), ..failure }
             }

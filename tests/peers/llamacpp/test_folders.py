@@ -105,6 +105,25 @@ def test_back_and_forth(row, folder, tmp_path):
     assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
 
 
+@each([MODELS[name] for name in ("qwen3", "gpt_oss_mxfp4")])
+def test_dequantized_under_other_names(row, folder, tmp_path):
+    """A quantized folder becomes a dense file, and a quantized file, in a folder of its own, a dense folder."""
+    quantized, file = folder(row), tmp_path / "dense.gguf"
+    if not row.is_mxfp4:
+        truecast("quantize", folder(row), quantized := tmp_path / "quantized", "fp8-block")
+    truecast("dequantize", quantized, file)
+    truecast("convert", quantized, tmp_path / "same.gguf", "--to", "bf16")
+    assert read(file)[1] == read(tmp_path / "same.gguf")[1]
+    with Model(file):
+        pass
+    (tmp_path / "held").mkdir()
+    truecast("quantize", folder(row), tmp_path / "held/model.gguf", "q8_0")
+    truecast("dequantize", tmp_path / "held", tmp_path / "back", "--like", folder(row))
+    truecast("verify", tmp_path / "held", tmp_path / "back")
+    _, info = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "back", output_loading_info=True)
+    assert not info["missing_keys"] and not info["unexpected_keys"] and not info["mismatched_keys"], info
+
+
 def test_images_have_no_way_back(folder, tmp_path):
     row = MODELS["gemma3"]
     truecast("convert", folder(row), tmp_path / "model.gguf", "--to", "f32")

@@ -20,7 +20,7 @@ pub struct SelectArgs {
     /// Read the elements as this type; in a checkpoint, only in tensors that a rule selects
     #[arg(long, value_name = "TYPE", value_parser = value_parsers::TYPE, hide_possible_values = true)]
     pub from: Option<DType>,
-    /// Convert tensors with a matching name to this type; `*` matches anything, the first matching rule wins
+    /// Type of tensors with a matching name (of result or source); `*` matches anything, the first match wins
     #[arg(long, value_name = "GLOB=TYPE")]
     pub rule: Vec<String>,
     /// Leave tensors with a matching name unchanged

@@ -138,29 +138,33 @@ fn what_is_not_the_same_model() {
     assert!(!folder.path("out.gguf").exists());
 }
 
+/// Columns of the matrices: a block of Q8_0.
+const WIDTH: usize = 32;
+
 /// A configuration of the model type.
 fn config(model_type: &str, heads: u64) -> Vec<u8> {
     let config = json!({
         "model_type": model_type, "num_attention_heads": heads, "num_key_value_heads": 1, "head_dim": 8,
-        "hidden_size": 12, "num_hidden_layers": 1, "intermediate_size": 5, "vocab_size": 20
+        "hidden_size": WIDTH, "num_hidden_layers": 1, "intermediate_size": 5, "vocab_size": 20
     });
     config.to_string().into_bytes()
 }
 
 /// A folder of llama, and a file with its names.
 fn llama() -> (Vec<u8>, Vec<u8>) {
-    let (q, k, up, norm) = (values(1, 16 * 12), values(2, 8 * 12), values(3, 60), values(4, 12));
-    let embed = values(5, 240);
+    let (q, k, up, norm) = (values(1, 16 * WIDTH), values(2, 8 * WIDTH), values(3, 5 * WIDTH), values(4, WIDTH));
+    let width = WIDTH as u64;
+    let embed = values(5, 20 * WIDTH);
     let part = |name: &str| format!("model.layers.0.{name}.weight");
     let names = ["self_attn.q_proj", "self_attn.k_proj", "mlp.up_proj", "input_layernorm"].map(part);
     let weights = safetensors(
         &[
-            ("model.embed_tokens.weight", "F32", &[20, 12], f32s(&embed)),
-            (&names[3], "F32", &[12], f32s(&norm)),
-            (&names[2], "F32", &[5, 12], f32s(&up)),
-            (&names[1], "F32", &[8, 12], f32s(&k)),
-            (&names[0], "F32", &[16, 12], f32s(&q)),
-            ("model.norm.weight", "F32", &[12], f32s(&norm)),
+            ("model.embed_tokens.weight", "F32", &[20, width], f32s(&embed)),
+            (&names[3], "F32", &[width], f32s(&norm)),
+            (&names[2], "F32", &[5, width], f32s(&up)),
+            (&names[1], "F32", &[8, width], f32s(&k)),
+            (&names[0], "F32", &[16, width], f32s(&q)),
+            ("model.norm.weight", "F32", &[width], f32s(&norm)),
         ],
         &[("format", "pt")],
     );
@@ -172,12 +176,12 @@ fn llama() -> (Vec<u8>, Vec<u8>) {
     let file = gguf(
         &keys,
         &[
-            ("token_embd.weight", &[12, 20], 0, f32s(&embed)),
-            ("blk.0.attn_norm.weight", &[12], 0, f32s(&norm)),
-            ("blk.0.ffn_up.weight", &[12, 5], 0, f32s(&up)),
-            ("blk.0.attn_k.weight", &[12, 8], 0, f32s(&permuted(&k, 1, 12))),
-            ("blk.0.attn_q.weight", &[12, 16], 0, f32s(&permuted(&q, 2, 12))),
-            ("output_norm.weight", &[12], 0, f32s(&norm)),
+            ("token_embd.weight", &[width, 20], 0, f32s(&embed)),
+            ("blk.0.attn_norm.weight", &[width], 0, f32s(&norm)),
+            ("blk.0.ffn_up.weight", &[width, 5], 0, f32s(&up)),
+            ("blk.0.attn_k.weight", &[width, 8], 0, f32s(&permuted(&k, 1, WIDTH))),
+            ("blk.0.attn_q.weight", &[width, 16], 0, f32s(&permuted(&q, 2, WIDTH))),
+            ("output_norm.weight", &[width], 0, f32s(&norm)),
         ],
     );
     (weights, file)
@@ -195,6 +199,11 @@ fn a_file_becomes_the_folder_that_it_was() {
     assert!(ours.tensors() == theirs.tensors() && ours.metadata() == theirs.metadata());
     assert_eq!(folder.read("back/tokenizer.json"), b"{}");
     folder.run("verify model.gguf back").succeeds();
+    // A folder names the file in it.
+    folder.write("held/model.gguf", &file);
+    folder.run("convert held from-held --like hf --quiet").exits(0).lacks(&["warning"]);
+    assert!(folder.read("from-held/model.safetensors") == folder.read("back/model.safetensors"));
+    folder.run("verify held from-held").succeeds();
     // Only the configuration: names follow from the table.
     folder.write("bare/config.json", &config("llama", 2));
     folder.run("convert model.gguf named --like bare/config.json --to bf16 --quiet").exits(0);
@@ -210,6 +219,64 @@ fn a_file_becomes_the_folder_that_it_was() {
 }
 
 #[test]
+fn quantized_tensors_are_dequantized_under_other_names() {
+    let (weights, file) = llama();
+    let folder = Folder::with("hf/model.safetensors", &weights);
+    folder.write("hf/config.json", &config("llama", 2));
+    folder.write("model.gguf", &file);
+    folder.run("quantize hf small fp8-channel --quiet").exits(0);
+    folder.run("dequantize small out.gguf --like model.gguf").exits(0).says(&["3 tensors dequantized, 3 kept"]);
+    let out = Written::new(&folder.read("out.gguf"));
+    let types = ["blk.0.attn_q.weight", "token_embd.weight", "output_norm.weight"].map(|name| out.tensor(name).0);
+    assert_eq!(types, [30, 0, 0]);
+    folder.run("verify small out.gguf").succeeds();
+
+    folder.run("quantize model.gguf q.gguf q8_0 --quiet").exits(0);
+    folder.run("dequantize q.gguf back --like hf").exits(0).says(&["4 tensors dequantized, 2 kept"]);
+    folder.run("verify q.gguf back").succeeds();
+    folder.refused("convert q.gguf narrow --like hf --to f8e4m3fn", "scales-lost", &["gguf:Q8_0"]);
+    // The line to type has the option that the folder needs.
+    let line = "convert model.gguf none --to bf16 --like hf";
+    folder.refused(
+        "dequantize model.gguf none --like hf",
+        "unmatched-pattern",
+        &["convert model.gguf none --like hf --to"],
+    );
+    folder.run(line).exits(0);
+    let why = ["relayout", "new codes"];
+    folder.refused("quantize small x.gguf q8_0 --like model.gguf --relayout exact", "inapplicable-option", &why);
+}
+
+#[test]
+fn rules_take_names_of_the_source_too() {
+    let (weights, file) = llama();
+    let folder = Folder::with("hf/model.safetensors", &weights);
+    folder.write("hf/config.json", &config("llama", 2));
+    folder.write("model.gguf", &file);
+    let types = |rules: &str| {
+        folder.run(&format!("convert hf out.gguf --like model.gguf --to f16 --force --quiet {rules}")).exits(0);
+        folder.run("verify hf out.gguf").succeeds();
+        let out = Written::new(&folder.read("out.gguf"));
+        ["blk.0.attn_q.weight", "blk.0.ffn_up.weight", "token_embd.weight"].map(|name| out.tensor(name).0)
+    };
+    assert_eq!(types("--rule model.layers.0.self_attn.q_proj=bf16 --keep *embed_tokens*"), [30, 1, 0]);
+    assert_eq!(types("--rule blk.0.attn_q.weight=f32 --rule model.layers.*=bf16"), [0, 30, 1]);
+    // And back.
+    folder.run("convert model.gguf back --like hf --to f16 --keep blk.0.ffn_up.weight --quiet").exits(0);
+    let back = Parsed::new(&folder.read("back/model.safetensors"));
+    assert_eq!(back.dtype("model.layers.0.mlp.up_proj.weight"), "F32");
+
+    let layers = layers();
+    folder.write("toy.safetensors", &source(&layers, ("down", &[10, 12])));
+    folder.write("toy.gguf", &reference(&layers));
+    let convert = "convert toy.safetensors toy-out.gguf --like toy.gguf --to bf16";
+    let part = ["h.0.moe.1.weight", "a part of", "blk.0.ffn_exps.weight"];
+    folder.refused(&format!("{convert} --keep h.0.moe.1.weight"), "unmatched-pattern", &part);
+    folder.refused(&format!("{convert} --keep h.0.none"), "unmatched-pattern", &["h.0.none", "matches no tensor"]);
+    folder.run(&format!("{convert} --keep h.0.moe.*")).exits(0).says(&["blk.0.ffn_exps.weight   f32 kept (--keep)"]);
+}
+
+#[test]
 fn what_has_no_way_back() {
     let (weights, file) = llama();
     let folder = Folder::with("hf/model.safetensors", &weights);
@@ -222,7 +289,7 @@ fn what_has_no_way_back() {
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["attn_", "does not fit"]);
     // A tensor of the file that the folder does not have.
     folder.write("hf/config.json", &config("llama", 2));
-    let less = safetensors(&[("model.norm.weight", "F32", &[12], f32s(&values(4, 12)))], &[]);
+    let less = safetensors(&[("model.norm.weight", "F32", &[WIDTH as u64], f32s(&values(4, WIDTH)))], &[]);
     folder.write("hf/model.safetensors", &less);
     folder.refused("convert model.gguf back --like hf", "unsuitable-source", &["has no place in the folder"]);
     folder.refused("convert hf out.gguf --like model.gguf", "unsuitable-source", &["token_embd.weight"]);

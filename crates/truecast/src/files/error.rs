@@ -40,6 +40,17 @@ pub enum Error {
         nearest: Vec<String>,
         path: String,
     },
+    /// A rule matches no tensor of the result, but some in the source.
+    #[error("{option} {rule:?} matches {} of {path}, {}", Escaped(.tensor), lost(.whole.as_deref()))]
+    LostRule {
+        rule: String,
+        option: &'static str,
+        /// The first match.
+        tensor: String,
+        /// Tensor of the result that it is a part of; `None` if it is left out.
+        whole: Option<String>,
+        path: String,
+    },
     /// No tensor has the requested name.
     #[error("{path}: tensor {} does not exist{}", Escaped(.tensor), closest(.nearest))]
     NoTensor {
@@ -138,6 +149,13 @@ fn unwritten(found: Foreign) -> String {
     if found == Foreign::Stream { found.to_string() } else { format!("truecast writes {files}") }
 }
 
+fn lost(whole: Option<&str>) -> String {
+    match whole {
+        Some(whole) => format!("which is only a part of {} in the result; match all of its parts", Escaped(whole)),
+        None => "which the result leaves out".into(),
+    }
+}
+
 fn closest(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| Escaped(name).to_string()).collect();
     match shown.as_slice() {
@@ -226,6 +244,7 @@ impl Error {
             },
             Error::Glob { .. } => ErrorCode::InvalidPattern,
             Error::UnusedRule { .. }
+            | Error::LostRule { .. }
             | Error::UnusedFrom { .. }
             | Error::UnusedPreset { .. }
             | Error::NoneQuantized { .. } => ErrorCode::UnmatchedPattern,

@@ -60,7 +60,11 @@ impl Plan {
         let (listed, mut dropped) = listed(&folder, &stored, &found, &original);
         let (tensors, groups): (Vec<Tensor>, Vec<_>) =
             listed.into_iter().map(|Listed { at, group, tensor }| (tensor, (at, group))).unzip();
-        let selection = &options.selection.for_tensors(&tensors);
+        let mut selection = options.selection.for_tensors(&tensors);
+        if let Some(header) = &llamacpp {
+            selection = selection.for_sources(&tensors, &header.sources, src)?;
+        }
+        let selection = &selection;
         let writing = options.quantize.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
         if writing.is_some() && is_adapter(&folder) {

@@ -10,8 +10,10 @@ pub use quantize_options::{Layer, QuantizeOptions, SharedGlobalScale};
 pub use source_scheme::{Detected, SourceScheme};
 
 use crate::files::error::Error;
+use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::{FileFormat, Tensor};
 
@@ -20,6 +22,8 @@ use truecast_io::{FileFormat, Tensor};
 pub struct Rule {
     glob: Glob,
     becomes: Becomes,
+    /// Tensors that the rule matches by their names in the source.
+    renamed: Vec<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl Rule {
 
     fn parse(glob: &str, becomes: Becomes) -> Result<Rule, Error> {
         match Glob::new(glob) {
-            Ok(glob) => Ok(Rule { glob, becomes }),
+            Ok(glob) => Ok(Rule { glob, becomes, renamed: Vec::new() }),
             Err(cause) => Err(Error::Glob { glob: glob.into(), option: becomes.option(), cause }),
         }
     }
@@ -85,7 +89,7 @@ impl Rule {
     }
 
     fn matches(&self, name: &str) -> bool {
-        self.glob.matches(name)
+        self.glob.matches(name) || self.renamed.iter().any(|renamed| **renamed == *name)
     }
 }
 
@@ -120,6 +124,14 @@ pub struct Selection {
     /// Layers to keep unless a rule names their tensors. The name of a tensor determines its layer. By default, tensors
     /// of these layers are never quantized ([`QuantizeOptions`]).
     pub keep: Vec<Layer>,
+}
+
+/// Name of a tensor of the source, and of the tensor of the result that it becomes, or becomes a part of.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceName {
+    pub name: Arc<str>,
+    /// `None` if the result leaves the tensor out.
+    pub tensor: Option<Arc<str>>,
 }
 
 /// Permitted changes of a tensor.
@@ -224,8 +236,38 @@ impl Selection {
     #[must_use]
     pub fn for_tensors(&self, tensors: &[Tensor]) -> Selection {
         let names = || tensors.iter().map(|tensor| &*tensor.name);
-        let rules = self.rules.iter().map(|rule| Rule { glob: rule.glob.for_names(names()), ..*rule });
+        let rules = self.rules.iter().map(|rule| Rule { glob: rule.glob.for_names(names()), ..rule.clone() });
         Selection { rules: rules.collect(), ..self.clone() }
+    }
+
+    /// Lets rules that match none of these tensors go by names of the source, as the tensors were called before they were
+    /// renamed. A tensor that is made of several is matched if all of them are.
+    ///
+    /// # Errors
+    /// [`Error::LostRule`].
+    pub(crate) fn for_sources(
+        mut self,
+        tensors: &[Tensor],
+        sources: &[SourceName],
+        path: &Path,
+    ) -> Result<Selection, Error> {
+        for rule in &mut self.rules {
+            if tensors.iter().any(|tensor| rule.matches(&tensor.name)) {
+                continue;
+            }
+            let glob = rule.glob.for_names(sources.iter().map(|source| &*source.name));
+            let (matched, others): (Vec<_>, Vec<_>) = sources.iter().partition(|source| glob.matches(&source.name));
+            let partly: HashSet<_> = others.iter().filter_map(|source| source.tensor.as_ref()).collect();
+            let wholly =
+                matched.iter().filter_map(|source| source.tensor.as_ref()).filter(|name| !partly.contains(name));
+            rule.renamed = wholly.cloned().collect();
+            if let Some(first) = matched.first().filter(|_| rule.renamed.is_empty()) {
+                let whole = matched.iter().find_map(|source| source.tensor.as_ref()).map(ToString::to_string);
+                let (rule, option, path) = (rule.to_string(), rule.option(), path.display().to_string());
+                return Err(Error::LostRule { rule, option, tensor: first.name.to_string(), whole, path });
+            }
+        }
+        Ok(self)
     }
 
     /// Removes the unmatched rule or presets in an error of [`choose`](Selection::choose).

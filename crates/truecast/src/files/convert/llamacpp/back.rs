@@ -65,7 +65,7 @@ pub(crate) fn restored(src: &Path, like: &Path, links: Links) -> Result<(Folder,
         return Err(refused(format!("tensor {} of the file has no elements", Escaped(&item.name))));
     }
     let mut used = HashSet::new();
-    let (mut types, mut stored_as) = (HashMap::new(), HashMap::new());
+    let (mut types, mut stored_as, mut sources) = (HashMap::new(), HashMap::new(), Vec::new());
     let mut viewed = Vec::new();
     for Shard { name: file, metadata, tensors } in shards {
         let mut targets = Vec::new();
@@ -84,6 +84,7 @@ pub(crate) fn restored(src: &Path, like: &Path, links: Links) -> Result<(Folder,
             targets.push(target);
         }
         stored_as.extend(super::stored_as(&targets));
+        sources.extend(super::sources(&reference.folder, Vec::new(), &targets));
         let tensors = targets.iter().map(|target| target.tensor.clone()).collect();
         let view = Arc::new(Renamed::new(reference.folder.clone(), targets)?);
         viewed.push(ViewedShard { name: file, metadata, tensors, view });
@@ -93,7 +94,7 @@ pub(crate) fn restored(src: &Path, like: &Path, links: Links) -> Result<(Folder,
         return Err(refused(format!("tensor {} of the file has no place in the folder", Escaped(&lost.name))));
     }
     let folder = Folder::of_views(&reference.folder, model, viewed)?;
-    let header = Header { types, stored_as, ..Header::default() };
+    let header = Header { types, stored_as, sources, ..Header::default() };
     let contents = plain(&folder, documents(&folder)?, Detection::default(), header);
     Ok((folder, contents))
 }

@@ -27,21 +27,21 @@ use crate::files::convert::options::Options;
 use crate::files::convert::planner::{Listed, listed};
 use crate::files::convert::stored::Stored;
 use crate::files::error::Error;
-use crate::files::select::SourceScheme;
+use crate::files::select::{SourceName, SourceScheme};
 pub(crate) use back::restored;
 use fields::refused;
 use hyperparameters::Model;
 use like::Reference;
 pub(crate) use names::is_always_f32;
 use source::Files;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use truecast_core::DType;
 use truecast_io::Tensor;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::Keys;
 use truecast_schemes::{Detection, Documents};
-use view::{Renamed, Target, Values};
+use view::{Piece, Renamed, Target, Values};
 
 /// Keys and types of a file for llama.cpp.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +51,8 @@ pub(crate) struct Header {
     pub types: HashMap<Arc<str>, DType>,
     /// Form of each tensor in the source.
     pub stored_as: HashMap<Arc<str>, StoredAs>,
+    /// Names of the source's tensors.
+    pub sources: Vec<SourceName>,
     /// Names of tensors that the result omits, with the reason.
     pub dropped: Vec<(String, String)>,
     pub warnings: Vec<String>,
@@ -77,6 +79,7 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
     }
     let folder = Arc::new(folder);
     let (all, dropped) = items(&folder, &contents);
+    let names: Vec<_> = all.iter().map(|item| item.name.clone()).collect();
     let (Match { targets, notes: warnings }, keys) = match like {
         Some(like) => {
             let reference = Reference::open(like)?;
@@ -97,8 +100,8 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
             (found, keys)
         }
     };
-    let stored_as = stored_as(&targets);
-    let header = Header { keys, types: HashMap::new(), stored_as, dropped, warnings };
+    let (stored_as, sources) = (stored_as(&targets), sources(&folder, names, &targets));
+    let header = Header { keys, types: HashMap::new(), stored_as, sources, dropped, warnings };
     let folder = Renamed::new(folder, targets)?.into_folder()?;
     let found = Detection { groups: Vec::new(), ..contents.found };
     let contents = plain(&folder, contents.documents, found, header);
@@ -128,6 +131,20 @@ pub(crate) fn for_llamacpp(folder: Folder) -> Folder {
 fn stored_as<'a>(targets: impl IntoIterator<Item = &'a Target>) -> HashMap<Arc<str>, StoredAs> {
     let form = |target: &Target| Some((target.tensor.name.clone(), target.stored_as()?));
     targets.into_iter().filter_map(form).collect()
+}
+
+/// Names of the source's tensors, all of which `names` has, with the targets that they become.
+fn sources(folder: &Folder, names: Vec<Arc<str>>, targets: &[Target]) -> Vec<SourceName> {
+    let of_target = |target: &Target| {
+        let tensor = Some(target.tensor.name.clone());
+        let named = |piece: &Piece| Some(SourceName { name: piece.values.name(folder)?, tensor: tensor.clone() });
+        target.pieces.iter().filter_map(named).collect::<Vec<_>>()
+    };
+    let used: Vec<_> = targets.iter().flat_map(of_target).collect();
+    let known: HashSet<_> = used.iter().map(|source| source.name.clone()).collect();
+    let left_out = names.into_iter().filter(|name| !known.contains(name));
+    let left_out: Vec<_> = left_out.map(|name| SourceName { name, tensor: None }).collect();
+    [used, left_out].concat()
 }
 
 /// A tensor of a checkpoint. A quantized tensor has one row for each output.

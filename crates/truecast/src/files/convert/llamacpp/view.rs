@@ -25,6 +25,17 @@ pub(super) enum Values {
     Known(Vec<f32>),
 }
 
+impl Values {
+    /// Name of the tensor in the source; `None` for known values.
+    pub fn name(&self, folder: &Folder) -> Option<Arc<str>> {
+        match self {
+            Values::Plain(at) => Some(at.header(folder).name.clone()),
+            Values::Quantized(of) => Some(of.name.clone()),
+            Values::Known(_) => None,
+        }
+    }
+}
+
 /// Part of a tensor: all of it, or one expert.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
