@@ -97,6 +97,18 @@ fn what_no_file_of_blocks_holds() {
     assert!(!folder.path("b.gguf").exists());
 }
 
+#[test]
+fn a_model_has_the_name_of_its_repository() {
+    let weights = safetensors(&[("x.weight", "F32", &[6, 96], f32s(&weights()))], &[]);
+    let folder = Folder::with("models--me--tiny/snapshots/abc/model.safetensors", &weights);
+    folder.write("own/model.safetensors", &weights);
+    for (source, name) in [("models--me--tiny/snapshots/abc", "tiny"), ("own", "own"), ("own/.", "own")] {
+        folder.run(&format!("convert {source} out.gguf --to f16 --force --quiet")).exits(0);
+        let name = [&8u32.to_le_bytes()[..], &text(name)].concat();
+        assert_eq!(Written::new(&folder.read("out.gguf")).key("general.name"), Some(&name[..]), "{source}");
+    }
+}
+
 /// The first tensor is the table of tokens, by which a model has llama.cpp's names.
 #[test]
 fn mixtures_have_types_by_names() {

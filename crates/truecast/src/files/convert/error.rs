@@ -93,11 +93,8 @@ pub enum CheckpointError {
     #[error("{scheme} is not a type of .gguf files; write for example gguf:Q8_0, gguf:Q4_K or gguf:MXFP4")]
     NotOfGguf { scheme: String },
     /// A mixture goes by names of tensors that the model does not have.
-    #[error(
-        "{scheme} chooses block types by llama.cpp's names of tensors, which this model does not have; {block} gives \
-         every matrix one type"
-    )]
-    NoMixture { scheme: String, block: &'static str },
+    #[error("{scheme} chooses block types by llama.cpp's names of tensors, {why}; {block} gives every matrix one type")]
+    NoMixture { scheme: String, block: &'static str, why: &'static str },
     /// The scheme exists only in GGUF files.
     #[error("{scheme} is a type of .gguf files; name a .gguf destination")]
     OfGguf { scheme: String },

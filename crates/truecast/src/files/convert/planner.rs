@@ -67,6 +67,10 @@ impl Plan {
         let selection = &selection;
         let writing = options.quantize.as_ref().filter(|writing| !writing.scheme.is_plain());
         writing.map_or(Ok(()), |writing| gguf::check_scheme(src, writing.scheme, into))?;
+        if llamacpp.is_some() && writing.is_some_and(|writing| writing.relayout.is_some()) {
+            let why = "with other names, the result has another order of elements, and new codes".to_string();
+            return Err(Error::checkpoint(src, CheckpointError::NoEffect { option: Flag::Relayout, why }));
+        }
         if writing.is_some() && is_adapter(&folder) {
             return Err(Error::checkpoint(src, CheckpointError::Adapter));
         }
@@ -99,7 +103,11 @@ impl Plan {
         }
         let model = Model::new(&tensors, documents.config.as_ref());
         let quantizing = writing.filter(|writing| writing.relayout.is_none());
-        let mixture = quantizing.map(|writing| gguf::mixture(src, writing.scheme, &tensors)).transpose()?.flatten();
+        let keeps_names = options.source_scheme.keep_names;
+        let mixture = quantizing
+            .map(|writing| gguf::mixture(&folder, writing.scheme, &tensors, keeps_names))
+            .transpose()?
+            .flatten();
         let given = match &llamacpp {
             Some(header) => Some(header.keys.clone()),
             None if into == FileFormat::Gguf => gguf::stored_keys(&folder)?,

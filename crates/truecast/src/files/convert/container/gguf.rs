@@ -120,11 +120,7 @@ pub(crate) fn keys(
         if let Some(Value::String(name)) = architecture {
             keys.set("general.architecture", name);
         }
-        let path = folder.path();
-        let name = if folder.is_file() { path.file_stem() } else { path.file_name() };
-        if let Some(name) = name.and_then(|name| name.to_str()) {
-            keys.set("general.name", name);
-        }
+        set_name(folder, &mut keys);
         keys
     });
     let scheme = options.quantize.as_ref().map(|writing| writing.scheme.family);
@@ -139,6 +135,18 @@ pub(crate) fn keys(
         None => keys.remove(FILE_TYPE),
     }
     keys
+}
+
+/// Sets the name of a model: that of its folder, or of its repository, whose folder in the cache of Hugging Face is
+/// `models--OWNER--NAME/snapshots/COMMIT`.
+pub(crate) fn set_name(folder: &Folder, keys: &mut Keys) {
+    let path = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().into());
+    let above = path.parent().filter(|above| above.ends_with("snapshots")).and_then(Path::parent);
+    let of_cache = || above?.file_name()?.to_str()?.strip_prefix("models--")?.rsplit("--").next();
+    let own = || if folder.is_file() { path.file_stem() } else { path.file_name() }?.to_str();
+    if let Some(name) = of_cache().or_else(own) {
+        keys.set("general.name", name);
+    }
 }
 
 /// Number of the file type, which states the type of most tensors (§9.2).
@@ -158,12 +166,24 @@ fn file_type(mixture: Option<Mixture>, scheme: Option<Family>, to: Option<DType>
 ///
 /// # Errors
 /// A mixture for a model with other names.
-pub(crate) fn mixture(src: &Path, scheme: Scheme, tensors: &[Tensor]) -> Result<Option<Mixture>, Error> {
+pub(crate) fn mixture(
+    folder: &Folder,
+    scheme: Scheme,
+    tensors: &[Tensor],
+    keeps_names: bool,
+) -> Result<Option<Mixture>, Error> {
     match scheme.family {
         family if Mixture::applies_to(tensors) => Ok(family.mixture()),
         Family::Mixture(_) => {
             let (scheme, block) = (scheme.to_string(), scheme.family.base().name());
-            Err(Error::checkpoint(src, CheckpointError::NoMixture { scheme, block }))
+            let is_gguf = folder.shards().iter().any(|shard| shard.source.format() == FileFormat::Gguf);
+            let why = match (keeps_names, is_gguf, folder.is_file()) {
+                (true, ..) => "and the result keeps other names",
+                (_, true, _) => "which this model does not have",
+                (.., true) => "which need the config.json of a folder, and this is a file by itself",
+                _ => "which need a config.json with a model_type, and this folder has none",
+            };
+            Err(Error::checkpoint(folder.path(), CheckpointError::NoMixture { scheme, block, why }))
         }
         _ => Ok(None),
     }

@@ -21,6 +21,7 @@ mod tokenizer;
 mod view;
 mod vocabulary;
 
+use crate::files::convert::container::gguf;
 use crate::files::convert::error::CheckpointError;
 use crate::files::convert::found::{Contents, quantized, stored};
 use crate::files::convert::options::Options;
@@ -92,9 +93,7 @@ pub(crate) fn renamed(folder: Folder, contents: Contents, options: &Options) -> 
             let mut found = of_model(&model, all).map_err(failed)?;
             found.notes.extend(model.warning().map_err(failed)?);
             let mut keys = keys(&model, &files).map_err(failed)?;
-            if let Some(name) = folder.path().file_name().and_then(|name| name.to_str()) {
-                keys.set("general.name", name);
-            }
+            gguf::set_name(&folder, &mut keys);
             let path = folder.path().display();
             found.notes.iter_mut().for_each(|note| *note = format!("{path}: {note}"));
             (found, keys)
