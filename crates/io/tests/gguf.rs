@@ -68,7 +68,7 @@ fn every_rule_has_a_file_that_breaks_it() {
     let mut many = b"GGUF\x03\0\0\0".to_vec();
     many.extend(u64::MAX.to_le_bytes());
     many.extend([0; 8]);
-    assert_eq!(Header::parse(&many), Err(HeaderError::TooMany { offset: 8, count: u64::MAX }));
+    assert_eq!(Header::parse(&many), Err(HeaderError::Truncated { offset: 8 }));
 
     let keys = |keys: Vec<Vec<u8>>| File { keys, ..File::default() };
     let endless = [&u64::MAX.to_le_bytes()[..], &[0; 64]].concat();
@@ -80,10 +80,7 @@ fn every_rule_has_a_file_that_breaks_it() {
     not_text[8] = 0xff;
     assert_eq!(keys(vec![not_text]).error(), HeaderError::NotUtf8 { offset: 24 });
     let array = |kind: u32, count: u64| [&kind.to_le_bytes()[..], &count.to_le_bytes()].concat();
-    assert_eq!(
-        keys(vec![key("k", 9, &array(0, 1 << 40))]).error(),
-        HeaderError::TooMany { offset: 41, count: 1 << 40 }
-    );
+    assert_eq!(keys(vec![key("k", 9, &array(0, 1 << 40))]).error(), HeaderError::Truncated { offset: 41 });
     let nested = [array(9, 1), array(9, 1), array(9, 1), array(9, 1), array(0, 0)].concat();
     assert!(matches!(keys(vec![key("k", 9, &nested)]).error(), HeaderError::TooDeep { .. }));
     let nested = [array(9, 1), array(9, 1), array(9, 1), array(0, 0)].concat();

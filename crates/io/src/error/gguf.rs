@@ -32,7 +32,7 @@ pub enum HeaderError {
     Version { version: u32 },
     #[error("offset {offset}: the header extends past the end of the file; {TRUNCATED}")]
     Truncated { offset: u64 },
-    #[error("offset {offset}: {count} entries are more than the file can hold, or than the limit of {MAX_ENTRIES}")]
+    #[error("offset {offset}: {count} entries exceed the limit of {MAX_ENTRIES}")]
     TooMany { offset: u64, count: u64 },
     #[error("offset {offset}: a string of {bytes} bytes exceeds the limit of {most}")]
     TextTooLong { offset: u64, bytes: u64, most: u64 },

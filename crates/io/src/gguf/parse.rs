@@ -126,7 +126,7 @@ impl<R: Read + Seek> Input<R> {
         let offset = self.position;
         let count = self.u64()?;
         if count > self.left() / least {
-            return Err(HeaderError::TooMany { offset, count }.into());
+            return Err(HeaderError::Truncated { offset }.into());
         }
         Ok(count)
     }
