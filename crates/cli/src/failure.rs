@@ -293,6 +293,12 @@ impl Failure {
         if front.len() < name.len() && scaled::scheme(&grouped).is_ok() {
             return failure.meaning(name, Some(grouped));
         }
+        let lower = name.to_ascii_lowercase();
+        let block = lower.strip_prefix("gguf:").unwrap_or(&lower);
+        if let (true, Some(near)) = (block.starts_with("iq"), near_scheme(block, known)) {
+            let said = failure!(UnknownScheme, "{name:?} can be read, not written; {near} is the nearest to write");
+            return said.mended(Mend::replace(name, near).example());
+        }
         match type_of(name) {
             Some(dtype) => {
                 let with_scales = schemes_with_bits(dtype, known);

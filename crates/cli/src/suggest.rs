@@ -39,6 +39,7 @@ pub fn near_scheme(name: &str, known: &[&str]) -> Option<String> {
     let lower = |name: &str| name.to_ascii_lowercase().replace('-', "_");
     let wanted = lower(name);
     let wanted = wanted.strip_prefix("iq").map_or(wanted.clone(), |rest| format!("q{rest}"));
+    let wanted = wanted.trim_end_matches("_xl");
     let first = |name: &str| name.split('_').next().map(str::to_owned);
     let in_common = |known: &str| lower(known).bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
     let names = || known.iter().map(|known| known.strip_prefix("gguf:").unwrap_or(known));

@@ -26,7 +26,7 @@ const ROUNDINGS: [&[&str]; 4] = [
 ];
 
 /// Option of another tool, and advice.
-const OPTIONS: [(&str, &str); 19] = [
+const OPTIONS: [(&str, &str); 24] = [
     ("group-size", "the scheme has the size of groups: int4-group,group=N"),
     ("groupsize", "the scheme has the size of groups: int4-group,group=N"),
     ("block-size", "the scheme has the size of blocks: fp8-block:128x128; int4-group,group=N"),
@@ -38,6 +38,14 @@ const OPTIONS: [(&str, &str); 19] = [
     ("opset", "the specification has the opset: --spec onnx@21"),
     ("max-shard-size", "the result has the shards of the source"),
     ("allow-requantize", "it is not needed: a quantized source is dequantized first"),
+    ("pure", "each tensor has the type of llama-quantize's mixture; of all, only q8_0 gives every matrix one type"),
+    ("tensor-type", "the mixture chooses block types; --rule GLOB=bf16 gives a type without scales"),
+    ("output-tensor-type", "the mixture chooses block types; --rule output.weight=bf16 gives a type without scales"),
+    (
+        "token-embedding-type",
+        "the mixture chooses block types; --rule token_embd.weight=bf16 gives a type without scales",
+    ),
+    ("leave-output-tensor", "--keep output.weight leaves it as it is"),
     ("tolerance", "--fail-on 'max_abs_error>0.01' sets a limit, also of max_rel_error"),
     ("atol", "--fail-on 'max_abs_error>0.01' sets a limit"),
     ("rtol", "--fail-on 'max_rel_error>0.01' sets a limit"),

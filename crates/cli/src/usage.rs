@@ -105,6 +105,13 @@ pub fn failure(error: &Error, args: &[OsString]) -> Failure {
             });
             let cause = cause.unwrap_or_else(|| Failure::from(String::from("is not understood")));
             let (option, value) = (option_of(&arg), format!("{:?}", text(ContextKind::InvalidValue)));
+            let is_count = option == "--to" && line.has("threads") && is_number(value.trim_matches('"'));
+            let cause = if is_count && typed.iter().any(|word| word == "-t") {
+                failure!(UnknownType, "{value} is not a type; -t is --to, and --threads gives the number of threads")
+                    .mended(Mend::replace("-t", "--threads"))
+            } else {
+                cause
+            };
             let is_said = cause.message().contains(&value);
             cause.within(if is_said { option } else { format!("{option} {value}") })
         }
@@ -511,6 +518,15 @@ impl<'a> Line<'a> {
         let schemes = self.named(|word| scaled::scheme(word).is_ok() && DType::parse(word).is_err());
         let last = *places.last()?;
         if self.name() == "quantize" {
+            // llama-quantize takes the number of threads last.
+            if let [_, _, _, scheme, _] = places[..]
+                && schemes.contains(&scheme)
+                && is_number(&words[last])
+            {
+                let threads = ["--threads".into(), words[last].clone()];
+                let all = [&words[..last], &words[last + 1..], &threads[..]].concat();
+                return Some(failure!(UnexpectedArgument, "an option gives the number of threads: {}", line(&all)));
+            }
             let &at = schemes.first().filter(|_| !schemes.contains(&last) && self.value("scheme").is_none())?;
             let all = [&words[..at], &words[at + 1..], &words[at..=at]].concat();
             return Some(failure!(UnknownScheme, "the scheme comes last: {}", line(&all)));
@@ -675,6 +691,10 @@ fn names(arg: &clap::Arg, word: &str) -> bool {
             word.len() == 2 && word.starts_with('-') && { letters }.any(|letter| word.ends_with(letter))
         }
     }
+}
+
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// True for a word between an operand and a type: `465 to bf16`.

@@ -29,7 +29,7 @@ pub struct SelectArgs {
     /// Quantize tensors that are otherwise kept, such as embeddings
     #[arg(long, value_name = "GLOB", requires = "quantizes")]
     pub quantize: Vec<String>,
-    /// Keep vectors, and norms, embeddings, router, lm_head or ssm; or all unquantized tensors
+    /// Keep norms, embeddings, router, lm_head or ssm, with all vectors; or unquantized
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value_parsers::PRESET, hide_possible_values = true)]
     pub keep_preset: Vec<Layer>,
     /// ONNX: leave tensors with fewer elements, unless a rule names them

@@ -8,7 +8,7 @@ use std::path::Path;
 use truecast::DType;
 use truecast::dtype::ParseTypeError;
 use truecast::request::Request;
-use truecast::scaled::{self, Meaning};
+use truecast::scaled::{self, Meaning, Writing};
 use truecast::select::quantize_options::{Quantization, QuantizeOptions, SharedGlobalScale};
 use truecast::select::{Rule, Selection, SourceScheme};
 
@@ -99,6 +99,13 @@ fn rule(option: &str, text: &str) -> Result<Rule, Failure> {
     };
     match DType::parse(to) {
         Err(ParseTypeError::Unknown { .. }) if is_type(glob) => Err(wrong.mended(instead(to, glob))),
+        Err(_) if glob != "*" && scaled::scheme(to).is_ok_and(|scheme| scheme.family.writing() != Writing::Never) => {
+            let said = failure!(
+                UnknownType,
+                "--rule {text:?}: {to} has scales, and the scheme chooses those; a rule gives a type without scales"
+            );
+            Err(said.mended(instead(glob, "bf16").example()))
+        }
         Err(error) => Err(Failure::from(error).within(format_args!("--rule {text:?}"))),
         Ok(to) => Ok(Rule::new(glob, Some(to))?),
     }

@@ -1,6 +1,7 @@
 //! Errors about common mistakes: clear words and a remedy.
 
 use crate::run::Folder;
+use truecast_testkit::gguf::gguf;
 use truecast_testkit::npy::npy;
 use truecast_testkit::quantized::files;
 use truecast_testkit::safetensors::{Tensor, f32s, safetensors};
@@ -23,6 +24,8 @@ fn mistakes() {
     let layer = ["1.norm.weight", "1.up.weight"].map(|name| (name, "F32", &[32u64, 32][..], f32s(&[1.0; 1024])));
     folder.write("m/model.safetensors", &safetensors(&layer, &[]));
     folder.write("m/config.json", b"{}");
+    let blocks = ["token_embd.weight", "blk.0.ffn_up.weight"].map(|name| (name, &[32u64, 2][..], 8, vec![0; 68]));
+    folder.write("blocks.gguf", &gguf(&[], &blocks));
     folder.write("d/a.npy", &folder.read("a.npy"));
     folder.write("x.npy", &npy("|i1", 2, &[4, 4]));
     let before = folder.names();

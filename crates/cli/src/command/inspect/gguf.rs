@@ -5,9 +5,11 @@ use crate::args::InspectArgs;
 use crate::command::list::{Listed, Row};
 use crate::failure::Failure;
 use crate::inspect_keys::Item;
+use crate::message::quoted;
 use crate::number::grouped;
 use crate::output;
 use crate::terminal::Terminal;
+use crate::usage::named_after;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -34,11 +36,17 @@ struct TensorId {
 impl GgufListing {
     pub fn read(path: &Path, args: &InspectArgs, asked: &Asked) -> Result<GgufListing, Failure> {
         let path_shown = path.display();
-        let inapplicable = [
-            (args.stats, "--stats is not for GGUF files: blocks are listed, not read"),
-            (args.from.is_some(), "--from is not for GGUF files: the header states the types"),
-        ];
-        if let Some((_, why)) = inapplicable.iter().find(|(is_given, _)| *is_given) {
+        if args.stats {
+            let values = named_after(path, "f32").unwrap_or_default().with_extension("safetensors");
+            let [from, to] = [path, &values].map(|path| quoted(&path.display().to_string()));
+            return Err(failure!(
+                InapplicableOption,
+                "{path_shown}: --stats is not for GGUF files: blocks are listed, not read; for a file with their values: \
+                 truecast convert {from} {to} --to f32"
+            ));
+        }
+        if args.from.is_some() {
+            let why = "--from is not for GGUF files: the header states the types";
             return Err(failure!(InapplicableOption, "{path_shown}: {why}"));
         }
         let folder = Folder::of_file(path)?;
