@@ -44,7 +44,7 @@ pub fn near_scheme(name: &str, known: &[&str]) -> Option<String> {
     let in_common = |known: &str| lower(known).bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
     let names = || known.iter().map(|known| known.strip_prefix("gguf:").unwrap_or(known));
     let alike =
-        names().filter(|known| first(&lower(known)) == first(&wanted)).rev().max_by_key(|known| in_common(known));
+        names().filter(|known| first(&lower(known)) == first(wanted)).rev().max_by_key(|known| in_common(known));
     closest(name, known.iter().copied()).map(str::to_owned).or_else(|| alike.map(str::to_ascii_lowercase))
 }
 

@@ -57,7 +57,7 @@ pub fn detect_gguf(tensors: &[&Tensor], blocks: &[Block]) -> Result<Detection, E
         groups.push(Group { name, module, scheme, shape, parts, layout, original: None });
     }
     let choices =
-        vec!["tensors keep their GGUF names; other loaders may expect those that --like FOLDER gives".to_owned()];
+        vec!["tensors keep their GGUF names; other loaders may expect those that the option like gives".to_owned()];
     let (warnings, findings) = (Vec::new(), Vec::new());
     Ok(Detection { roles, groups, schemes, choices, warnings, findings })
 }
