@@ -16,7 +16,7 @@ use groups::Group;
 pub use printing::to_json;
 use std::path::Path;
 use truecast::convert::{self, Options, Verification};
-use truecast::io::{Error as FileError, EscapedPath, Links};
+use truecast::io::{Error as FileError, EscapedPath, Links, look};
 use truecast::report::Provenance;
 use truecast::request::Request;
 use truecast::verify::{Coverage, Record, VerifyReport};
@@ -97,7 +97,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None => Coverage::BySize,
     };
     let moved = options.quantize.as_ref().and_then(|writing| Some((writing.scheme, writing.imatrix.as_ref()?)));
-    let moved = moved.filter(|(_, path)| is_recorded && !path.exists());
+    let moved = moved.filter(|(_, path)| is_recorded && look::at(path).is_ok_and(|found| found.is_none()));
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed);
     let verification = verification.map_err(|error| match moved {
         Some((scheme, _)) => Failure::from(error).with_hint(&format!("it moved? --scheme {scheme} --imatrix FILE")),
@@ -128,7 +128,7 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         let mut report = to_json(&verdict);
         report["source"] = src.as_str().into();
         report["destination"] = dst.as_str().into();
-        report["options"] = Provenance::of(&options).to_json().into();
+        report["options"] = Provenance::of(&options).to_json();
         Summarized { report, summary: summary.as_ref() }
     };
     if let Some(file) = report_file {
