@@ -349,7 +349,7 @@ fn alternative(kind: SchemeKind) -> &'static str {
         SchemeKind::Int8 => "ct:int-quantized is written: truecast quantize SRC DST ct:int-quantized",
         SchemeKind::Nvfp4 => "nvfp4 is written: truecast quantize SRC DST nvfp4",
         SchemeKind::Mx => "mxfp4 is written: truecast quantize SRC DST mxfp4",
-        SchemeKind::Gguf => "q4_k_m is written: truecast quantize SRC DST q4_k_m",
+        SchemeKind::Gguf => "q4_k_m is written: truecast quantize SRC DST.gguf q4_k_m",
         SchemeKind::Other => "`truecast schemes` lists those that can be written",
     }
 }
