@@ -219,8 +219,7 @@ CASES = {
     "a quantized tensor is kept": Case(
         model(*FP8, quantization=BLOCKS),
         "convert model out --keep *a*  --to bf16",
-        ["--to"],
-        {"--to": "--to bf16"},
+        ["--to bf16"],
     ),
     "a narrow type": Case(
         model(*FP8, quantization=BLOCKS),
@@ -390,6 +389,8 @@ UNTRIED = {
     "`truecast convert SRC DST --to TYPE` converts": "another command",
     "types without scales, such as a plain f8e4m3fn": "another command",
     "{typed} fits": "nothing: its options are in the text",
+    "give that as --like FOLDER": "a model for llama.cpp, which crates/cli/tests/cli/llamacpp.rs has",
+    "give it: --like FOLDER": "a model for llama.cpp, which crates/cli/tests/cli/llamacpp.rs has",
     "--like takes a .gguf file": "a model for llama.cpp, which crates/cli/tests/cli/llamacpp.rs has",
     "give --like a file": "another model for llama.cpp",
     "take names, keys and vocabulary": "a model for llama.cpp",

@@ -139,7 +139,7 @@ hints! {
         CheckpointError::Unlike { .. } => "give --like a file of the same model",
         CheckpointError::NoManifest => "--force starts over",
         CheckpointError::Changed { .. } => "give the same options, or start over with --force",
-        CheckpointError::Kept { .. } => "--to bf16 dequantizes it, unless --keep names it",
+        CheckpointError::Kept { .. } => "--to bf16 dequantizes it",
         CheckpointError::FolderOfGguf { scheme: Some(_) } => "give that as --like FOLDER, and a folder as destination",
         CheckpointError::FolderOfGguf { scheme: None } => {
             "give it: --like FOLDER; or name a .safetensors file, in which tensors keep llama.cpp's names"
