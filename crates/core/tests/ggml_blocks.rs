@@ -1,7 +1,8 @@
 //! Blocks of ggml's rule, compared with blocks that ggml made. `tests/peers/llamacpp/ggml_write.py` wrote the file: eight rows of
 //! 256 f32, and their blocks in each type; then the importance of the columns of each row, and the blocks that go by it.
 
-use truecast_core::scaled::{BlockType, NonFinite, ScaledError, ggml};
+use truecast_core::DType;
+use truecast_core::scaled::{BlockType, Coding, Layout, NonFinite, ScaledError, ggml};
 
 const ROWS: usize = 8 * 256 * 4;
 
@@ -89,4 +90,15 @@ fn what_is_not_finite() {
         assert_eq!(made(NonFinite::Saturate, &infinite(f32::NEG_INFINITY)), finite(-3.0), "{block:?}");
         assert_eq!(made(NonFinite::Saturate, &infinite(f32::INFINITY)), finite(3.0), "{block:?}");
     }
+}
+
+/// Codebooks count with the bits that they take.
+#[test]
+fn codes_have_the_bits_of_their_blocks() {
+    use BlockType::{IQ2_XXS, IQ4_NL, IQ4_XS, MXFP4, Q2_K, Q3_K, Q4_1, Q5_0, Q8_0};
+    let of =
+        |block: BlockType| Layout::new(1, [1, block.elements()], Coding::Blocks { block, factor: false }).code_type();
+    assert_eq!([IQ2_XXS, Q2_K].map(of), [DType::U2; 2]);
+    assert_eq!([IQ4_NL, IQ4_XS, Q3_K, Q4_1].map(of), [DType::U4; 4]);
+    assert_eq!([Q5_0, Q8_0, MXFP4].map(of), [DType::I8, DType::I8, DType::F4E2M1]);
 }

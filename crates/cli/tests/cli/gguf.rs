@@ -136,6 +136,15 @@ fn mixtures_have_types_by_names() {
     assert_eq!(blocks("gguf:q5_k_s", 16), [14, 13, 13, 7, 1, 0]);
     assert_eq!(blocks("q6_k --keep *attn_q*", 18), [14, 14, 0, 8, 1, 0]);
     assert_eq!(blocks("q4_0", 2), [14, 2, 2, 2, 0, 0]);
+    // Norms stay f32, unless a rule names them.
+    let norm = |line: &str| {
+        let said = folder.run(&format!("convert b.gguf d.gguf --to bf16 --force {line}")).exits(0).err;
+        (Written::new(&folder.read("d.gguf")).tensor("blk.0.attn_norm.weight").0, said.contains("llama.cpp aborts"))
+    };
+    assert_eq!([norm(""), norm("--rule blk.0.*=f16")], [(0, false), (1, true)]);
+    // The finer type explains the error.
+    folder.run("quantize b.gguf e.gguf q8_0 --quiet").exits(0);
+    folder.run("compare b.gguf e.gguf").exits(0).says(&["for gguf:Q8_0"]).lacks(&["for gguf:Q4_0"]);
     let said = folder.run("quantize a.safetensors c.gguf q4_k_m").exits(0);
     assert!(said.err.contains("is not quantized: no blocks fit its rows"), "{}", said.err);
 }

@@ -131,8 +131,8 @@ impl ComparedTensor {
         let [Some(first), Some(second)] = usual.map(|(dtype, scheme)| usual_sqnr_db(dtype, scheme.is_some())) else {
             return true;
         };
-        let is_finer = self.counts.sqnr_db() >= first.max(second) - MARGIN_DB;
-        is_finer == (second > first) || first == second
+        let finer_explains = self.counts.sqnr_db() >= first.max(second) - MARGIN_DB;
+        first == second || finer_explains == (second > first)
     }
 
     /// Index of the largest error, per dimension.

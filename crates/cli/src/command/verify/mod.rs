@@ -14,7 +14,7 @@ use crate::progress;
 use crate::terminal::Terminal;
 use groups::Group;
 pub use printing::to_json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use truecast::convert::{self, Options, Verification};
 use truecast::io::{Error as FileError, EscapedPath, Links, look};
 use truecast::report::Provenance;
@@ -96,11 +96,14 @@ pub fn run(args: &VerifyArgs, rules: &RuleOrder, context: &Context) -> Result<u8
         None if args.full => Coverage::Full,
         None => Coverage::BySize,
     };
-    let moved = options.quantize.as_ref().and_then(|writing| Some((writing.scheme, writing.imatrix.as_ref()?)));
-    let moved = moved.filter(|(_, path)| is_recorded && look::at(path).is_ok_and(|found| found.is_none()));
+    let is_missing = |path: &PathBuf| look::at(path).is_ok_and(|found| found.is_none());
+    let moved =
+        options.quantize.as_ref().filter(|writing| is_recorded && writing.imatrix.as_ref().is_some_and(is_missing));
     let verification = Verification::new(&args.src, &args.dst, &options, coverage, args.sample_seed);
     let verification = verification.map_err(|error| match moved {
-        Some((scheme, _)) => Failure::from(error).with_hint(&format!("it moved? --scheme {scheme} --imatrix FILE")),
+        Some(writing) => {
+            Failure::from(error).with_hint(&format!("it moved? --scheme {} --imatrix FILE", writing.scheme))
+        }
         None => error.into(),
     })?;
     let report_file = report::create(written, args.force, &[&args.src, &args.dst], context)?;

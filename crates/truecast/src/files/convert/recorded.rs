@@ -6,7 +6,6 @@ use crate::files::convert::error::CheckpointError;
 use crate::files::convert::place::manifest::{self, MANIFEST, Manifest};
 use crate::files::error::Error;
 use crate::files::report::Provenance;
-use serde_json::Value;
 use std::path::Path;
 use truecast_io::folder::Folder;
 use truecast_io::gguf::{Keys, is_named};
@@ -46,12 +45,9 @@ fn recorded_in_file(file: &Path) -> Result<Option<Provenance>, Error> {
         let keys = parts.shards().first().map(|shard| Keys::of(&shard.source)).transpose()?;
         return keys.map_or(Ok(None), |keys| recorded_options(&keys)).map_err(failed);
     }
-    let recorded = if FileFormat::of_path(file) == Some(FileFormat::Safetensors) {
-        Source::open(file, None)?.metadata().get(OPTIONS_KEY).cloned()
-    } else {
-        None
-    };
-    let Some(text) = recorded else { return Ok(None) };
-    let options: Value = serde_json::from_str(&text).map_err(|cause| failed(cause.to_string()))?;
-    Provenance::from_json(&options).map(Some).map_err(|cause| failed(cause.to_string()))
+    if FileFormat::of_path(file) != Some(FileFormat::Safetensors) {
+        return Ok(None);
+    }
+    let source = Source::open(file, None)?;
+    source.metadata().get(OPTIONS_KEY).map(|text| Provenance::parse(text).map_err(failed)).transpose()
 }

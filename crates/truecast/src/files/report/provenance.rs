@@ -113,6 +113,15 @@ impl Provenance {
         object
     }
 
+    /// Parses text of JSON.
+    ///
+    /// # Errors
+    /// The reason why it is not the text of options.
+    pub(crate) fn parse(text: &str) -> Result<Provenance, String> {
+        let value: Value = serde_json::from_str(text).map_err(|cause| cause.to_string())?;
+        Provenance::from_json(&value).map_err(|cause| cause.to_string())
+    }
+
     /// Parses the result of [`to_json`](Provenance::to_json).
     ///
     /// # Errors

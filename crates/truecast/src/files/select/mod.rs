@@ -23,7 +23,7 @@ pub struct Rule {
     glob: Glob,
     becomes: Becomes,
     /// Tensors that the rule matches by their names in the source.
-    renamed: Vec<Arc<str>>,
+    renamed: HashSet<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Rule {
 
     fn parse(glob: &str, becomes: Becomes) -> Result<Rule, Error> {
         match Glob::new(glob) {
-            Ok(glob) => Ok(Rule { glob, becomes, renamed: Vec::new() }),
+            Ok(glob) => Ok(Rule { glob, becomes, renamed: HashSet::new() }),
             Err(cause) => Err(Error::Glob { glob: glob.into(), option: becomes.option(), cause }),
         }
     }
@@ -89,7 +89,7 @@ impl Rule {
     }
 
     fn matches(&self, name: &str) -> bool {
-        self.glob.matches(name) || self.renamed.iter().any(|renamed| **renamed == *name)
+        self.glob.matches(name) || self.renamed.contains(name)
     }
 }
 

@@ -81,8 +81,7 @@ pub(crate) fn stored_keys(folder: &Folder) -> Result<Option<Keys>, Error> {
 /// The reason why the record cannot be read.
 pub(crate) fn recorded_options(keys: &Keys) -> Result<Option<Provenance>, String> {
     let Some(text) = keys.text(OPTIONS_KEY) else { return Ok(None) };
-    let value: Value = serde_json::from_str(text).map_err(|cause| cause.to_string())?;
-    let record = Provenance::from_json(&value).map_err(|cause| cause.to_string())?;
+    let record = Provenance::parse(text)?;
     let family = record.quantize.as_ref().map(|writing| writing.scheme.family);
     let of = |mixture| file_type(mixture, family, record.selection.to).map(u64::from);
     let is_of_file = [family.and_then(Family::mixture), None].map(of).contains(&keys.number(FILE_TYPE));

@@ -37,7 +37,7 @@ impl Rope {
         let mut local = None;
         if kind.architecture == "gemma3" {
             let sliding = nested(&whole, "sliding_attention")?;
-            let name = if sliding.get("rope_type").is_some() { "rope_type" } else { "type" };
+            let name = field_of_type(&sliding);
             if sliding.text(name)?.is_some_and(|kind| kind != "default") {
                 return Err(sliding.unexpected(name, "default"));
             }
@@ -64,7 +64,7 @@ impl Rope {
         if let Some(local) = local {
             keys.set(&key("freq_base_swa"), &(local as f32));
         }
-        let name = if whole.get("rope_type").is_some() { "rope_type" } else { "type" };
+        let name = field_of_type(&whole);
         let needed = |name: &str| whole.f64(name)?.ok_or_else(|| whole.unexpected(name, ""));
         let original = || {
             let name = "original_max_position_embeddings";
@@ -150,6 +150,11 @@ fn yarn(kind: &Kind, whole: &Fields, factor: f64) -> Result<Vec<(&'static str, f
         _ => {}
     }
     Ok(more)
+}
+
+/// Name of the field that states the scaling.
+fn field_of_type(fields: &Fields) -> &'static str {
+    if fields.get("rope_type").is_some() { "rope_type" } else { "type" }
 }
 
 fn nested(fields: &Fields, name: &str) -> Result<Fields, CheckpointError> {
