@@ -158,7 +158,7 @@
 
   function build(page) {
     const { title, reason, headline, picture } = page;
-    let now = null;
+    let [now, shown] = [null, null];
     page.text("value", "Value", { "aria-describedby": "cast-hint error-cast" });
     page.type("from", "From");
     page.controls.append(button("⇄", () => change({ from: now.to, to: now.from }),
@@ -183,17 +183,17 @@
     roving(source, () => [...source.querySelectorAll("button")]);
     const opened = new Set();
 
+    function flip(place) {
+      const code = BigInt(shown.bits) ^ (1n << BigInt(place));
+      change({ value: `0x${code.toString(16).padStart(shown.bits.length - 2, "0")}` }, true);
+    }
+
     function showSource({ source: given, from, value }, bias) {
+      shown = given;
+      renew(source, [bits(given.bits, given.fields, flip)]);
       const active = document.activeElement;
-      const place = source.contains(active) && active.dataset.place;
+      (source.contains(active) ? active : source.querySelector("button")).tabIndex = 0;
       const focused = [...steps.children].indexOf(active);
-      source.replaceChildren(bits(given.bits, given.fields, (bit) => {
-        const code = BigInt(given.bits) ^ (1n << BigInt(bit));
-        change({ value: `0x${code.toString(16).padStart(given.bits.length - 2, "0")}` }, true);
-      }));
-      const cell = source.querySelector(place ? `[data-place="${place}"]` : "button");
-      cell.tabIndex = 0;
-      if (place) cell.focus();
       const sum = bias !== undefined && finite(given.exact) && Number(given.exact) !== 0
         ? reading(given.bits, given.fields, bias) : "";
       meaning.replaceChildren(el("code", { text: given.bits }), " ", ...sum, "= ",
@@ -214,8 +214,8 @@
         el("div", {}, el("p", { class: "share" }, el("b", { text: labels.length }), ` of ${everyone} names. `,
           el("span", { text: sentence(capital(why.join("; or "))) }),
           code && say({ bits: code, value }).includes("…") ? ` Its value is ${cut(value, Infinity)}.` : ""),
-          el("details", { open: opened.has(key),
-            ontoggle: (event) => (event.target.open ? opened.add(key) : opened.delete(key)) },
+          el("details", { open: opened.has(key), "data-key": key, ontoggle: ({ target }) =>
+            (target.open ? opened.add(target.dataset.key) : opened.delete(target.dataset.key)) },
           el("summary", {}, el("span", { class: "names" }, clauses.map(({ name, newest }, index) =>
             [el("span", { text: newest ? `${name} (newest: ${newest})` : labels[index] }), " "])),
             el("span", { class: "more", text: clauses.length === 1 ? "clause" : "clauses" })),
@@ -253,7 +253,7 @@
       gapPart.hidden = value === "NaN" || !(beyond || (below && above));
       if (!rangePart.hidden) range.show({ answer, format: formats.to });
       if (!gapPart.hidden) gap.show(answer);
-      answers.replaceChildren(...common.reverse().map((each) => showAnswer(each, answer.destination.fields, everyone)));
+      renew(answers, common.reverse().map((each) => showAnswer(each, answer.destination.fields, everyone)));
     }
 
     return (state) => {

@@ -233,7 +233,7 @@ function chart(label, paint) {
     if (data === null || width === 0) return;
     const { height, parts, label: words } = paint(data, width);
     if (words) node.setAttribute("aria-label", words);
-    node.replaceChildren(draw("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, parts));
+    renew(node, [draw("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, parts)]);
   };
   new ResizeObserver(([{ contentRect }]) => {
     if (Math.floor(contentRect.width) === width) return;
@@ -276,6 +276,27 @@ const table = (heads, rows, caption = null) => el("table", { class: "list" },
   caption && el("caption", { text: caption }),
   el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", text })))),
   el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell))))));
+
+// Puts nodes into `parent`. An old node of the same kind stays and takes what differs, so that the browser draws only that
+// again, and the focus stays. Its listeners stay too: they read the node, not the answer of which it was made.
+function renew(parent, nodes) {
+  const old = [...parent.childNodes];
+  if (old.length !== nodes.length) {
+    parent.replaceChildren(...nodes);
+    return;
+  }
+  nodes.forEach((node, at) => {
+    const had = old[at];
+    if (had.isEqualNode(node)) return;
+    if (had.nodeName !== node.nodeName || !node.hasChildNodes()) {
+      had.replaceWith(node);
+      return;
+    }
+    for (const name of had.getAttributeNames()) if (!node.hasAttribute(name)) had.removeAttribute(name);
+    for (const name of node.getAttributeNames()) had.setAttribute(name, node.getAttribute(name));
+    renew(had, [...node.childNodes]);
+  });
+}
 
 const link = (name, state, text) => el("a", { href: address(name, state), text });
 
@@ -344,7 +365,7 @@ function bits(code, fields, flip = null, captions = true) {
   const parts = split(code, fields);
   const said = parts.map(({ name, digits }) => `${name} ${digits}`).join(", ");
   const bit = (digit, place, name) => (!flip ? el("span", { class: `bit b${digit}`, text: digit })
-    : button(digit, () => flip(place), { class: `bit b${digit}`, tabindex: -1, "data-place": place,
+    : button(digit, ({ target }) => flip(target.dataset.place), { class: `bit b${digit}`, tabindex: -1, "data-place": place,
       "aria-pressed": String(digit === "1"), "aria-label": `bit ${place}, ${name}` }));
   const caption = ({ name, size }) => el("div", { class: "caption", "aria-hidden": !flip && "true",
     text: name === "sign" ? "sign" : `${name} · ${plural(size, "bit")}` });
