@@ -206,6 +206,10 @@ ROWS = [
           fields=dict(q_lora_rank=256, first_k_dense_replace=1, n_group=2, topk_group=1, num_nextn_predict_layers=0,
                       scoring_func="sigmoid", **MLA, **MOE,
                       **rope("yarn", beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, **YARN))),
+    # llama.cpp aborts with the converter's file, which has as many groups of experts as are taken.
+    Model("deepseek_v3_all_groups", "DeepseekV3Config", deepseek, "deepseek-v3", has_control=False,
+          fields=dict(q_lora_rank=256, first_k_dense_replace=1, n_group=2, topk_group=2, num_nextn_predict_layers=0,
+                      scoring_func="sigmoid", **MLA, **MOE)),
 ]
 MODELS = {row.name: row for row in ROWS}
 CONTROLLED = [row for row in ROWS if row.has_control]

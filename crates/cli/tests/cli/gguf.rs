@@ -97,6 +97,39 @@ fn what_no_file_of_blocks_holds() {
     assert!(!folder.path("b.gguf").exists());
 }
 
+/// An importance matrix changes codes; `verify` finds it where it is, or names the options of a new place.
+#[test]
+fn columns_have_an_importance() {
+    let source = safetensors(&[("blk.0.ffn_up.weight", "F32", &[6, 96], f32s(&weights()))], &[]);
+    let folder = Folder::with("a.safetensors", &source);
+    let sums: Vec<f32> = (0..96).map(|column| if column % 3 == 0 { 400.0 } else { 0.5 }).collect();
+    let matrix = |sums: &[f32]| {
+        let tensors: [(&str, &[u64], u32, Vec<u8>); 2] = [
+            ("blk.0.ffn_up.weight.in_sum2", &[sums.len() as u64, 1], 0, f32s(sums)),
+            ("blk.0.ffn_up.weight.counts", &[1, 1], 0, f32s(&[2.0])),
+        ];
+        gguf(&[key("imatrix.chunk_count", 4, &7u32.to_le_bytes())], &tensors)
+    };
+    folder.write("i.gguf", &matrix(&sums));
+    folder.run("quantize a.safetensors plain.gguf gguf:q4_0 --quiet").exits(0);
+    folder.run("quantize a.safetensors q.gguf gguf:q4_0 --imatrix i.gguf --quiet").exits(0);
+    let codes = |name: &str| Written::new(&folder.read(name)).tensor("blk.0.ffn_up.weight").2.to_vec();
+    assert_ne!(codes("plain.gguf"), codes("q.gguf"));
+    let chunks = Written::new(&folder.read("q.gguf")).key("quantize.imatrix.chunks_count").map(<[u8]>::to_vec);
+    assert_eq!(chunks, Some([4u32, 7].map(u32::to_le_bytes).concat()));
+    folder.run("verify a.safetensors q.gguf").succeeds();
+    std::fs::rename(folder.path("i.gguf"), folder.path("moved.gguf")).unwrap();
+    let lost = folder.run("verify a.safetensors q.gguf").exits(4);
+    assert!(lost.err.contains("--scheme gguf:Q4_0 --imatrix FILE"), "{}", lost.err);
+    folder.run("verify a.safetensors q.gguf --scheme gguf:Q4_0 --imatrix moved.gguf").succeeds();
+    folder.run("verify a.safetensors q.gguf --scheme gguf:Q4_0").exits(1);
+    for (sums, code, word) in [(&sums[..32], 2, "96"), (&[f32::NAN; 96], 3, "not a mean")] {
+        folder.write("wrong.gguf", &matrix(sums));
+        let refused = folder.run("quantize a.safetensors b.gguf gguf:q4_0 --imatrix wrong.gguf").exits(code);
+        assert!(refused.err.contains(word), "{}", refused.err);
+    }
+}
+
 #[test]
 fn a_model_has_the_name_of_its_repository() {
     let weights = safetensors(&[("x.weight", "F32", &[6, 96], f32s(&weights()))], &[]);

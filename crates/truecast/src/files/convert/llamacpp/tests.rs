@@ -70,6 +70,28 @@ fn unknown_values_are_refused_by_name() {
     }
 }
 
+/// llama.cpp scales the positions of the layers that see all tokens, and not those of a window.
+#[test]
+fn scaled_positions_of_a_window_are_refused() {
+    let config = |local: serde_json::Value| {
+        let mut config = files().config;
+        config["model_type"] = json!("gemma3_text");
+        config["architectures"] = json!(["Gemma3ForCausalLM"]);
+        let full = json!({"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6});
+        config["rope_parameters"] = json!({"full_attention": full, "sliding_attention": local});
+        config
+    };
+    let of = |local: serde_json::Value| {
+        let mut keys = Keys::new();
+        Model::new(&config(local)).and_then(|model| model.keys(&mut keys))?;
+        Ok::<_, CheckpointError>(value(&keys, "gemma3.rope.freq_base_swa").to_vec())
+    };
+    let base = of(json!({"rope_type": "default", "rope_theta": 20_000.0})).expect("no scaling");
+    assert_eq!(base, [&6u32.to_le_bytes()[..], &20_000f32.to_le_bytes()].concat());
+    let refused = of(json!({"rope_type": "linear", "factor": 2.0})).expect_err("a scaling").to_string();
+    assert!(refused.contains("sliding_attention: rope_type is \"linear\", expected default"), "{refused}");
+}
+
 #[test]
 fn windows_that_are_not_written_are_told() {
     let full = ["full_attention", "full_attention"];
