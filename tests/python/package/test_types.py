@@ -1,6 +1,5 @@
 """Types of arguments: what type checkers are told is what the library knows."""
 
-import os
 import re
 import subprocess
 import sys
@@ -83,18 +82,23 @@ def test_presets_are_those_of_the_library():
         tc.convert("a.npy", "b.npy", "f32", keep_preset="?")
 
 
-def checked(*programs):
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
     """What mypy says in strict mode of programs, and whether it found nothing."""
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml")]
     # Of the repository: mypy does not read what is installed as the program to be checked.
     package = ROOT / "crates" / "python" / "package" / "truecast"
-    command += ["--cache-dir", os.devnull, str(package), *map(str, programs)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-    return done.stdout, done.returncode == 0
+    command += ["--cache-dir", str(tmp_path_factory.mktemp("mypy")), str(package)]
+
+    def check(*programs):
+        done = subprocess.run([*command, *map(str, programs)], capture_output=True, text=True, cwd=ROOT)
+        return done.stdout, done.returncode == 0
+
+    return check
 
 
-def test_right_uses_have_no_errors():
+def test_right_uses_have_no_errors(checked):
     """The package itself, a program that uses it, and the examples that need nothing else."""
     examples = ("cast_array", "check_kernel", "compare_promotion", "convert_checkpoint")
     examples = [ROOT / "examples" / "python" / f"{name}.py" for name in examples]
@@ -102,7 +106,7 @@ def test_right_uses_have_no_errors():
     assert is_right, said
 
 
-def test_every_wrong_use_is_an_error():
+def test_every_wrong_use_is_an_error(checked):
     program = Path(__file__).parent / "typed_wrong.py"
     said, _ = checked(program)
     wrong = {n for n, line in enumerate(program.read_text().splitlines(), 1) if line.endswith("# wrong")}
@@ -113,7 +117,7 @@ def test_every_wrong_use_is_an_error():
 
 
 @pytest.mark.parametrize("call", ['tc.cast(w, "f8e4m3")', 'tc.finfo("f8e4m3")', 'tc.vectors("f8e4m3", "f16")'])
-def test_a_misspelled_type_is_a_line(tmp_path, call):
+def test_a_misspelled_type_is_a_line(checked, tmp_path, call):
     """And not the list of all names, for each overload."""
     (tmp_path / "program.py").write_text(f"import numpy as np\nimport truecast as tc\n\nw = np.zeros(3)\n{call}\n")
     said, _ = checked(tmp_path / "program.py")

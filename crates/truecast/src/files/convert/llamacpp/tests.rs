@@ -70,7 +70,7 @@ fn unknown_values_are_refused_by_name() {
     }
 }
 
-/// llama.cpp scales the positions of the layers that see all tokens, and not those of a window.
+/// llama.cpp scales positions in layers that see all tokens, and not in layers with a window.
 #[test]
 fn scaled_positions_of_a_window_are_refused() {
     let config = |local: serde_json::Value| {
