@@ -425,7 +425,7 @@ impl BlockType {
             }
             _ if ggml::is_written(self) => {
                 let values: Vec<f32> = values.iter().map(|x| f32::from_bits(*x)).collect();
-                ggml::quantize::<1>(self, &ggml::saturated(&values), None, block);
+                ggml::by_definition(self, &ggml::saturated(&values), None, block);
                 Ok(())
             }
             _ => Err(NOT_WRITTEN),

@@ -32,8 +32,8 @@ pub const fn is_weighted(block: BlockType) -> bool {
     matches!(block, Q4_0 | Q4_1 | Q5_0 | Q5_1 | Q2_K | Q3_K | Q4_K | Q5_K | Q6_K | IQ4_NL | IQ4_XS)
 }
 
-/// Quantizes the finite values `x` to whole blocks, with `L` groups side by side; `L` is 1, 2, 4 or 8. The searches count
-/// errors by the [`weights`], if there are any.
+/// Quantizes the finite values `x` to whole blocks, with `L` groups side by side; `L` is 1 or 8. The searches count errors by
+/// the [`weights`], if there are any.
 ///
 /// # Panics
 /// If the bytes do not hold as many blocks, the weights are not as many, or the type is not [written](is_written).
@@ -138,8 +138,13 @@ pub fn quantize_row(
     let x: Vec<f32> = x.chunks(block.elements() as usize).flat_map(saturated).collect();
     let mut of_elements = alloc::vec![0.0; x.len()];
     weights(block, &x, importance, arithmetic::square_root, &mut of_elements);
-    quantize::<1>(block, &x, Some(&of_elements), bytes);
+    by_definition(block, &x, Some(&of_elements), bytes);
     Ok(())
+}
+
+/// [`quantize`], a group at a time.
+pub(super) fn by_definition(block: BlockType, x: &[f32], weights: Option<&[f32]>, bytes: &mut [u8]) {
+    quantize::<1>(block, x, weights, bytes);
 }
 
 /// Values of one block, made finite: NaN is 0, and an infinity has the largest finite magnitude.
