@@ -188,6 +188,11 @@ def test_bits_of_the_source_are_switches(visit):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Space")
     expect(page.get_by_role("button", name="bit 14, exponent", pressed=True)).to_be_focused()
+    # The sign's cell stays, and its place is another one.
+    page.get_by_label("Value", exact=True).fill("1")
+    page.get_by_label("From", exact=True).select_option("f32")
+    page.get_by_role("button", name="bit 31, sign").click()
+    expect(title(page)).to_have_text("f32 0xbf800000 as f8e5m2 is −1")
 
 
 def test_answers_are_grouped_rarest_first_with_clauses(visit):
