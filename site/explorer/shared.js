@@ -277,8 +277,8 @@ const table = (heads, rows, caption = null) => el("table", { class: "list" },
   el("thead", {}, el("tr", {}, heads.map((text) => el("th", { scope: "col", text })))),
   el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell) => el("td", {}, cell))))));
 
-// Puts nodes into `parent`. An old node of the same kind stays and takes what differs, so that the browser draws only that
-// again, and the focus stays. Its listeners stay too: they read the node, not the answer of which it was made.
+// Puts nodes into `parent`. An old node of the same kind stays and takes what differs, so that the browser draws only
+// that again, and the focus stays. Its listeners stay too: they read the node, not the answer that made it.
 function renew(parent, nodes) {
   const old = [...parent.childNodes];
   if (old.length !== nodes.length) {
@@ -365,8 +365,8 @@ function bits(code, fields, flip = null, captions = true) {
   const parts = split(code, fields);
   const said = parts.map(({ name, digits }) => `${name} ${digits}`).join(", ");
   const bit = (digit, place, name) => (!flip ? el("span", { class: `bit b${digit}`, text: digit })
-    : button(digit, ({ target }) => flip(target.dataset.place), { class: `bit b${digit}`, tabindex: -1, "data-place": place,
-      "aria-pressed": String(digit === "1"), "aria-label": `bit ${place}, ${name}` }));
+    : button(digit, ({ target }) => flip(target.dataset.place), { class: `bit b${digit}`, tabindex: -1,
+      "data-place": place, "aria-pressed": String(digit === "1"), "aria-label": `bit ${place}, ${name}` }));
   const caption = ({ name, size }) => el("div", { class: "caption", "aria-hidden": !flip && "true",
     text: name === "sign" ? "sign" : `${name} · ${plural(size, "bit")}` });
   const label = `${flip ? "Bits of the source" : "Bits"}: ${said}`;

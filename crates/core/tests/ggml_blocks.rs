@@ -1,6 +1,6 @@
-//! Blocks of ggml's rule by the definition, compared with blocks that ggml made. `tests/peers/llamacpp/ggml_write.py` wrote
-//! the file: eight rows of 256 f32, and their blocks in each type; then the importance of the columns of each row, and
-//! the blocks that go by it.
+//! Blocks of ggml's rule by the definition, compared with blocks that ggml made. `tests/peers/llamacpp/ggml_write.py`
+//! wrote the file: eight rows of 256 f32, and their blocks in each type; then the importance of the columns of each
+//! row, and the blocks that go by it.
 
 use truecast_core::DType;
 use truecast_core::scaled::{BlockType, Coding, Layout, NonFinite, ScaledError, ggml};

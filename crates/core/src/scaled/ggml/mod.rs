@@ -32,8 +32,8 @@ pub const fn is_weighted(block: BlockType) -> bool {
     matches!(block, Q4_0 | Q4_1 | Q5_0 | Q5_1 | Q2_K | Q3_K | Q4_K | Q5_K | Q6_K | IQ4_NL | IQ4_XS)
 }
 
-/// Quantizes the finite values `x` to whole blocks, with `L` groups side by side; `L` is 1 or 8. The searches count errors by
-/// the [`weights`], if there are any.
+/// Quantizes the finite values `x` to whole blocks, with `L` groups side by side; `L` is 1 or 8. The searches count
+/// errors by the [`weights`], if there are any.
 ///
 /// # Panics
 /// If the bytes do not hold as many blocks, the weights are not as many, or the type is not [written](is_written).
